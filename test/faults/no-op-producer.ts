@@ -9,22 +9,22 @@ const instructions = readInstructions()
 const pod = await openQueuePod(instructions)
 process.send?.({ ready: true })
 
-let missing = await nextMissing()
-while (missing.length > 0) {
+let pendingKeys = await findPendingKeys()
+while (pendingKeys.length > 0) {
   try {
-    await Promise.all(missing.map(produce))
-    missing = await nextMissing()
+    await Promise.all(pendingKeys.map(produce))
+    pendingKeys = await findPendingKeys()
   } catch (error) {
     if (!isDatabaseUnavailable(error)) throw error
     await pause(50)
-    missing = await nextMissing().catch(() => missing)
+    pendingKeys = await findPendingKeys().catch(() => pendingKeys)
   }
 }
 await pod.close()
 process.disconnect?.()
 
-/** Requests that run at the same time; a kill may leave some committed and others not. */
-async function nextMissing(): Promise<number[]> {
+/** Keys of the next concurrent requests. After a kill some of them may be committed. */
+async function findPendingKeys(): Promise<number[]> {
   const { rows } = await pod.db.raw(
     `select key from generate_series(1, ?::integer) as wanted(key)
      where not exists (select from produced where produced.key = wanted.key) order by key limit 5`,

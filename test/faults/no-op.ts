@@ -1,7 +1,7 @@
 import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
 import type { PodStores } from '../support/pods/queue-pod.js'
 
-/** The only effect of this job is a row. */
+/** A job whose only effect is a row. */
 export const noOpJob = defineJob<{ key: number; milliseconds?: number }>()('notify', 'no-op', retriedForHours)
 
 /** Instructions for a process of the fault tests. */
@@ -12,6 +12,6 @@ export interface Instructions extends PodStores {
 
 export function readInstructions(): Instructions {
   const [text] = process.argv.slice(2)
-  if (text === undefined) throw new Error('the test tells this process what to do by its first argument')
+  if (text === undefined) throw new Error('The first argument must contain the instructions.')
   return JSON.parse(text)
 }

@@ -35,7 +35,7 @@ describe.each(queueBackends)('a worker whose queue in $store becomes unavailable
     await proxy.close()
   })
 
-  async function runs(key: string): Promise<void> {
+  async function expectJobToRun(key: string): Promise<void> {
     await pod.db.transaction((transaction) => enqueueJob(pod, transaction, countJob, { key }))
     await vi.waitFor(async () => expect(await pod.db('effects').pluck('key')).toContain(key), {
       timeout: 15_000,
@@ -44,44 +44,44 @@ describe.each(queueBackends)('a worker whose queue in $store becomes unavailable
   }
 
   it('resumes without a restart after the queue was cut off or frozen', async () => {
-    const behind = await stores.openPod(stores.queueThrough(proxy))
-    const workers = startTestWorkers({ ...behind, db: pod.db }, options)
-    await runs('before')
+    const proxiedPod = await stores.openPod(stores.queueThrough(proxy))
+    const workers = startTestWorkers({ ...proxiedPod, db: pod.db }, options)
+    await expectJobToRun('before')
 
     await proxy.refuse()
-    await expect(behind.jobs.counts('notify')).rejects.toThrow('queue')
+    await expect(proxiedPod.jobs.counts('notify')).rejects.toThrow('queue')
     await proxy.recover()
-    await runs('after the cut')
+    await expectJobToRun('after the cut')
 
     proxy.freeze()
-    await expect(behind.jobs.counts('notify')).rejects.toThrow('queue')
+    await expect(proxiedPod.jobs.counts('notify')).rejects.toThrow('queue')
     await proxy.recover()
-    await runs('after the frost')
+    await expectJobToRun('after the freeze')
     await workers.close()
   }, 180_000)
 
   it('starts to work when the queue becomes available after the worker', async () => {
     await proxy.refuse()
-    const behind = await stores.openPod(stores.queueThrough(proxy))
-    const workers = startTestWorkers({ ...behind, db: pod.db }, options)
-    await expect(behind.jobs.counts('notify')).rejects.toThrow('queue')
+    const proxiedPod = await stores.openPod(stores.queueThrough(proxy))
+    const workers = startTestWorkers({ ...proxiedPod, db: pod.db }, options)
+    await expect(proxiedPod.jobs.counts('notify')).rejects.toThrow('queue')
 
     await proxy.recover()
-    await runs('late')
+    await expectJobToRun('late')
     await workers.close()
   }, 30_000)
 
   it('can be closed while the queue is unavailable', async () => {
-    const behind = await stores.openPod(stores.queueThrough(proxy))
+    const proxiedPod = await stores.openPod(stores.queueThrough(proxy))
     const workers = startTestWorkers(
-      { ...behind, db: pod.db },
+      { ...proxiedPod, db: pod.db },
       { ...options, timing: { abortAfterMs: 300, closeWithinMs: 600 } },
     )
-    await runs('once more')
+    await expectJobToRun('once more')
 
     await proxy.refuse()
     await workers.close()
-    await behind.close()
+    await proxiedPod.close()
     await proxy.recover()
   }, 30_000)
 })

@@ -43,8 +43,8 @@ describe.each(queueBackends)('a worker that receives a stop signal, with the que
 
   it('ends at once without active jobs while the queue is unavailable', async () => {
     const proxy = await openTcpProxy(Number(new URL(stores.redisUrl ?? stores.databaseUrl).port))
-    const there = await stores.openPod(stores.queueThrough(proxy))
-    const workers = startTestWorkers(there, {
+    const proxiedPod = await stores.openPod(stores.queueThrough(proxy))
+    const workers = startTestWorkers(proxiedPod, {
       queues: ['fetch'],
       handlers: {},
       timing: { abortAfterMs: 3_600_000, closeWithinMs: 3_600_000 },
@@ -58,15 +58,15 @@ describe.each(queueBackends)('a worker that receives a stop signal, with the que
 
   it('returns a job that does not finish in time to the queue, as one failed attempt', async () => {
     const endless = defineJob<object>()('fetch', 'endless', retriedForHours)
-    const begun = withResolvers()
-    const seen: AbortSignal[] = []
+    const started = withResolvers()
+    const deadlines: AbortSignal[] = []
     const workers = startTestWorkers(pod, {
       queues: ['fetch'],
       handlers: {
         fetch: {
           endless(_, __, deadline) {
-            seen.push(deadline)
-            begun.resolve()
+            deadlines.push(deadline)
+            started.resolve()
             return new Promise(() => {})
           },
         },
@@ -74,11 +74,11 @@ describe.each(queueBackends)('a worker that receives a stop signal, with the que
       timing: { abortAfterMs: 50, closeWithinMs: 10_000, backoff: () => 3_600_000 },
     })
     await pod.jobs.add(endless, {})
-    await begun.promise
+    await started.promise
 
     await workers.close()
 
-    expect(seen.map(({ aborted }) => aborted)).toEqual([true])
+    expect(deadlines.map(({ aborted }) => aborted)).toEqual([true])
     expect(await pod.jobs.counts('fetch')).toMatchObject({ active: 0, delayed: 1, failed: 0 })
   })
 })

@@ -1,29 +1,32 @@
 import { Redis } from 'ioredis'
-import { startAssailedPod } from '../faults/matrix/pod-under-faults.js'
+import { startPodUnderFaults } from '../faults/matrix/pod-under-faults.js'
 import { type RedisCluster, startRedisCluster } from '../support/queues/redis-cluster.js'
 import type { OwnRedis } from '../support/queues/redis-server.js'
 import { sendBurst } from './burst.js'
-import { type Outcome, type ScaleOptions, withAll } from './part.js'
-import { provideRedis } from './redis-program.js'
+import { type Outcome, type ScaleOptions, withCleanups } from './part.js'
+import { ensureRedis } from './redis-program.js'
 
 /** The queue in a Redis Cluster of three nodes, of which the busiest is killed during the burst and restarts with its data file. */
 export async function scaleCluster({ messages }: ScaleOptions): Promise<Outcome> {
-  await provideRedis()
-  return withAll(async (undo) => {
+  await ensureRedis()
+  return withCleanups(async (cleanups) => {
     const cluster = await startRedisCluster()
-    undo.push(() => cluster.stop())
-    const podUnderFaults = await startAssailedPod({ store: 'PostgreSQL', settings: { REDIS_URL: cluster.url } })
-    undo.push(() => podUnderFaults.close())
+    cleanups.push(() => cluster.stop())
+    const podUnderFaults = await startPodUnderFaults({ store: 'PostgreSQL', settings: { REDIS_URL: cluster.url } })
+    cleanups.push(() => podUnderFaults.close())
 
-    const { seen, wrongs } = await sendBurst(podUnderFaults, messages, async ({ untilAccepted }) => {
+    const { results, violations } = await sendBurst(podUnderFaults, messages, async ({ untilAccepted }) => {
       await untilAccepted(0.3)
       const [busiest] = (await sharesOf(cluster)).toSorted((one, other) => other.commands - one.commands)
       await busiest?.node.crash()
     })
     const shares = await sharesOf(cluster)
     return {
-      seen: [...shares.map(({ tags }, index) => [`queues on node ${index + 1}`, tags.join(' ')] as const), ...seen],
-      wrongs,
+      results: [
+        ...shares.map(({ tags }, index) => [`queues on node ${index + 1}`, tags.join(' ')] as const),
+        ...results,
+      ],
+      violations,
     }
   })
 }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { scaleCluster } from './cluster.js'
-import { NotHere, type Outcome, type Part } from './part.js'
+import { NotAvailable, type Outcome, type Part } from './part.js'
 import { scalePgbouncer } from './pgbouncer.js'
 import { scaleProcesses } from './processes.js'
 import { scaleReplica } from './replica.js'
@@ -21,16 +21,16 @@ const usage = `npm run scale -- <${[...parts.keys()].join(' | ')} | all> [--mess
 --rounds    how often processes measures each number of processes
 `
 
-/** Two minutes, plus an allowance for a slow machine. */
-const ENDS_AFTER = 10 * 60_000
+/** Time limit of a run. It takes two minutes on a fast machine. */
+const TIME_LIMIT_MS = 10 * 60_000
 
 process.setMaxListeners(0) // each child process adds a listener that ends it with this one
 // Child processes end with this process, which ends by the signal.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 setTimeout(() => {
-  console.error('It took too long.')
+  console.error('The run has exceeded its time limit.')
   process.exit(1)
-}, ENDS_AFTER).unref()
+}, TIME_LIMIT_MS).unref()
 process.exit(await main())
 
 async function main(): Promise<number> {
@@ -45,24 +45,24 @@ async function main(): Promise<number> {
     console.error(usage)
     return 2
   }
-  let isWell = true
+  let isOk = true
   for (const name of names) {
     console.log(`\n${name}`)
     try {
       const outcome = await parts.get(name)?.(options)
-      if (outcome) tell(outcome)
-      isWell &&= outcome?.wrongs.length === 0
+      if (outcome) printOutcome(outcome)
+      isOk &&= outcome?.violations.length === 0
     } catch (error) {
-      if (!(error instanceof NotHere)) throw error
+      if (!(error instanceof NotAvailable)) throw error
       console.log(`  not run: ${error.message}`)
     }
   }
-  return isWell ? 0 : 1
+  return isOk ? 0 : 1
 }
 
-function tell({ seen, wrongs }: Outcome): void {
-  const width = Math.max(...seen.map(([name]) => name.length))
-  for (const [name, value] of seen) console.log(`  ${name.padEnd(width)}  ${value}`)
-  for (const wrong of wrongs) console.log(`  WRONG: ${wrong}`)
-  if (wrongs.length === 0) console.log('  all as it must be')
+function printOutcome({ results, violations }: Outcome): void {
+  const width = Math.max(...results.map(([name]) => name.length))
+  for (const [name, value] of results) console.log(`  ${name.padEnd(width)}  ${value}`)
+  for (const violation of violations) console.log(`  WRONG: ${violation}`)
+  if (violations.length === 0) console.log('  no violations')
 }

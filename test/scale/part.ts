@@ -1,14 +1,14 @@
 /** The outcome of one part, as lines of text. */
 export interface Outcome {
   /** The results, in the order of the table. */
-  readonly seen: readonly (readonly [name: string, value: string | number])[]
+  readonly results: readonly (readonly [name: string, value: string | number])[]
   /** All violations, as sentences. */
-  readonly wrongs: readonly string[]
+  readonly violations: readonly string[]
 }
 
-/** The reason why a part cannot run on this machine; this is not a failure. */
-export class NotHere extends Error {
-  override name = 'NotHere'
+/** The reason why a part cannot run on this machine. This is no failure. */
+export class NotAvailable extends Error {
+  override name = 'NotAvailable'
 }
 
 export interface ScaleOptions {
@@ -16,15 +16,17 @@ export interface ScaleOptions {
   readonly rounds: number
 }
 
-/** Starts all required processes in its own folders and on its own ports, and ends them. */
+/** Starts all required processes in separate folders and on free ports, and ends them. */
 export type Part = (options: ScaleOptions) => Promise<Outcome>
 
-/** Started resources, always ended in reverse order. */
-export async function withAll<Result>(run: (undo: (() => Promise<unknown>)[]) => Promise<Result>): Promise<Result> {
-  const undo: (() => Promise<unknown>)[] = []
+/** Runs a function, and then its cleanups in reverse order. */
+export async function withCleanups<Result>(
+  run: (cleanups: (() => Promise<unknown>)[]) => Promise<Result>,
+): Promise<Result> {
+  const cleanups: (() => Promise<unknown>)[] = []
   try {
-    return await run(undo)
+    return await run(cleanups)
   } finally {
-    for (const step of undo.reverse()) await step()
+    for (const step of cleanups.reverse()) await step()
   }
 }

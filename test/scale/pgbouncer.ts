@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
-import { startAssailedPod } from '../faults/matrix/pod-under-faults.js'
+import { startPodUnderFaults } from '../faults/matrix/pod-under-faults.js'
 import { until } from '../soak/until.js'
 import { createTables } from '../support/databases/create-tables.js'
 import { openEventStream } from '../support/http/event-stream.js'
 import { freePort } from '../support/http/free-port.js'
 import { sendBurst } from './burst.js'
-import { provide } from './debian-packages.js'
-import { type Outcome, type ScaleOptions, withAll } from './part.js'
+import { ensureProgram } from './debian-packages.js'
+import { type Outcome, type ScaleOptions, withCleanups } from './part.js'
 
 const PACKAGES = ['pgbouncer', 'libevent-2.1-7', 'libc-ares2']
 const READY_WITHIN = 10_000
@@ -22,41 +22,41 @@ const READY_WITHIN = 10_000
  * blocking waits for jobs, named statements and live events all pass through it.
  */
 export async function scalePgbouncer({ messages }: ScaleOptions): Promise<Outcome> {
-  const program = await provide('pgbouncer', PACKAGES)
-  return withAll(async (undo) => {
+  const program = await ensureProgram('pgbouncer', PACKAGES)
+  return withCleanups(async (cleanups) => {
     const folder = await mkdtemp(join(tmpdir(), 'pod-scale-pgbouncer-'))
-    undo.push(() => rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 25 }))
+    cleanups.push(() => rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 25 }))
     const database = await startEmbeddedPostgres(join(folder, 'database'))
-    undo.push(() => database.stop())
+    cleanups.push(() => database.stop())
     const pooler = await startPgbouncer(program, folder, new URL(database.url))
-    undo.push(() => pooler.stop())
+    cleanups.push(() => pooler.stop())
     await createTables(pooler.url)
-    const podUnderFaults = await startAssailedPod({ store: 'PostgreSQL', settings: { DATABASE_URL: pooler.url } })
-    undo.push(() => podUnderFaults.close())
+    const podUnderFaults = await startPodUnderFaults({ store: 'PostgreSQL', settings: { DATABASE_URL: pooler.url } })
+    cleanups.push(() => podUnderFaults.close())
 
-    const [listened] = podUnderFaults.processes.web
-    const stream = await openEventStream({ base: listened?.base ?? '', token: podUnderFaults.alice.token })
+    const [web] = podUnderFaults.processes.web
+    const stream = await openEventStream({ base: web?.base ?? '', token: podUnderFaults.alice.token })
     await stream.placed()
     const direct = new pg.Client(database.url)
     await direct.connect()
     let connections: readonly { name: string; count: number }[] = []
     const burst = await sendBurst(podUnderFaults, messages, async ({ untilAccepted }) => {
       await untilAccepted(0.8)
-      connections = await connectionsIn(direct)
+      connections = await countConnections(direct)
     }).finally(() => direct.end())
     const events = stream.events.length
     stream.close()
     const all = connections.reduce((sum, { count }) => sum + count, 0)
     return {
-      seen: [
-        ...burst.seen,
-        ['live events heard', events],
+      results: [
+        ...burst.results,
+        ['live events received', events],
         ...connections.map(({ name, count }) => [`connections of ${name}`, count] as const),
         ['connections through PgBouncer', all],
       ],
-      wrongs: [
-        ...burst.wrongs,
-        ...(events === 0 ? ['no live event was heard'] : []),
+      violations: [
+        ...burst.violations,
+        ...(events === 0 ? ['no live event was received'] : []),
         ...(all === 0 ? ['no client was connected through PgBouncer'] : []),
       ],
     }
@@ -86,13 +86,13 @@ async function startPgbouncer(program: string, folder: string, database: URL) {
   await chmod(folder, 0o755)
   await chmod(settings, 0o644)
   const child = spawn(program, [settings], { stdio: ['ignore', 'pipe', 'pipe'] })
-  let said = ''
-  for (const output of [child.stdout, child.stderr]) output.on('data', (text) => (said += text))
-  const leaveNothing = () => void child.kill('SIGKILL')
-  process.once('exit', leaveNothing)
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += text))
+  const cleanUpOnExit = () => void child.kill('SIGKILL')
+  process.once('exit', cleanUpOnExit)
   const url = `postgres://pod@127.0.0.1:${port}/pod`
-  await until('PgBouncer answers', READY_WITHIN, async () => {
-    if (child.exitCode !== null) throw new Error(`PgBouncer has ended: ${said}`)
+  await until('PgBouncer responds', READY_WITHIN, async () => {
+    if (child.exitCode !== null) throw new Error(`PgBouncer has exited: ${output}`)
     const client = new pg.Client(url)
     await client.connect()
     await client.end()
@@ -101,7 +101,7 @@ async function startPgbouncer(program: string, folder: string, database: URL) {
   return {
     url,
     async stop() {
-      process.off('exit', leaveNothing)
+      process.off('exit', cleanUpOnExit)
       if (child.exitCode !== null || child.signalCode !== null) return
       const ended = once(child, 'exit')
       child.kill('SIGKILL')
@@ -110,8 +110,8 @@ async function startPgbouncer(program: string, folder: string, database: URL) {
   }
 }
 
-/** Excludes the session of this query and those that started the database. */
-async function connectionsIn(client: pg.Client): Promise<readonly { name: string; count: number }[]> {
+/** Connections by application, without the session of this query and those of the server start. */
+async function countConnections(client: pg.Client): Promise<readonly { name: string; count: number }[]> {
   const { rows } = await client.query<{ name: string; count: number }>(`
     select case when application_name like 'pod %' then application_name else 'the queues' end as name, count(*)::int as count
     from pg_stat_activity

@@ -1,12 +1,12 @@
 import { benchProcesses } from '../../bench/inbound/processes.js'
-import { NotHere, type Outcome, type ScaleOptions } from './part.js'
-import { provideRedis } from './redis-program.js'
+import { NotAvailable, type Outcome, type ScaleOptions } from './part.js'
+import { ensureRedis } from './redis-program.js'
 
 /** The results of `npm run bench -- processes` as a table. */
 export async function scaleProcesses({ rounds }: ScaleOptions): Promise<Outcome> {
-  await provideRedis()
-  const seen: [string, string][] = []
-  const wrongs: string[] = []
+  await ensureRedis()
+  const results: [string, string][] = []
+  const violations: string[] = []
   for await (const result of benchProcesses({ rounds, size: 1 })) {
     const { value, ratio = 1, spread, cpu_us: cpu, more = {} } = result
     const kinds = Object.entries(cpu).map(([kind, microseconds]) => `${kind} ${Math.round(microseconds)}`)
@@ -17,11 +17,11 @@ export async function scaleProcesses({ rounds }: ScaleOptions): Promise<Outcome>
       `µs: ${kinds.join(' ')}`,
       `${more['connections']} connections`,
       `${more['redis_commands']?.toFixed(2)} Redis commands`,
-      `${more['refused']} answered too late`,
+      `${more['refused']} refused`,
     ]
-    seen.push([result.case, figures.join(', ')])
-    if (!result.ok) wrongs.push(`${result.case}: a row or a counter is not as it must be`)
+    results.push([result.case, figures.join(', ')])
+    if (!result.ok) violations.push(`${result.case}: a row or a counter is wrong`)
   }
-  if (seen.length === 0) throw new NotHere('there is no redis-server')
-  return { seen, wrongs }
+  if (results.length === 0) throw new NotAvailable('redis-server is not installed')
+  return { results, violations }
 }

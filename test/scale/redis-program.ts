@@ -1,9 +1,9 @@
 import { redisProgram } from '../support/queues/redis-server.js'
-import { provide } from './debian-packages.js'
+import { ensureProgram } from './debian-packages.js'
 
 const PACKAGES = ['redis-server', 'redis-tools', 'libjemalloc2', 'liblzf1', 'libatomic1', 'libsystemd0']
 
-/** Redis or Valkey. */
-export async function provideRedis(): Promise<void> {
-  if (redisProgram() === undefined) await provide('redis-server', PACKAGES)
+/** Ensures that Redis or Valkey is on the PATH. */
+export async function ensureRedis(): Promise<void> {
+  if (redisProgram() === undefined) await ensureProgram('redis-server', PACKAGES)
 }

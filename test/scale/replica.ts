@@ -1,15 +1,16 @@
-import { type LocalClient, type PodUnderFaults, startAssailedPod } from '../faults/matrix/pod-under-faults.js'
+import { type LocalClient, type PodUnderFaults, startPodUnderFaults } from '../faults/matrix/pod-under-faults.js'
 import { callApi } from '../faults/matrix/senders.js'
 import { startReplicatedDatabase } from '../support/databases/replicated-database.js'
 import { freePort } from '../support/http/free-port.js'
-import { type Meanwhile, sendBurst } from './burst.js'
-import { type Outcome, type ScaleOptions, withAll } from './part.js'
+import { type BurstProgress, sendBurst } from './burst.js'
+import { type Outcome, type ScaleOptions, withCleanups } from './part.js'
 
-const LISTS_AT_LEAST = 100
+const MIN_LISTS = 100
 
-/** Results of the readers. */
+/** Results of the clients that read lists. */
 interface Readings {
   lists: number
+  /** Lists without a post that the client had published before. */
   withoutOwn: number
   failed: number
 }
@@ -19,58 +20,58 @@ interface Readings {
  * through the other: each of their own posts must be in the lists at once. Then the replica is killed, without errors for clients.
  */
 export async function scaleReplica({ messages }: ScaleOptions): Promise<Outcome> {
-  return withAll(async (undo) => {
+  return withCleanups(async (cleanups) => {
     const database = await startReplicatedDatabase()
-    undo.push(() => database.stop())
+    cleanups.push(() => database.stop())
     const ports = [await freePort(), await freePort()]
-    const podUnderFaults = await startAssailedPod({
+    const podUnderFaults = await startPodUnderFaults({
       store: 'PostgreSQL',
       settings: { DATABASE_URL: database.url, DATABASE_READ_URL: database.standby.url },
-      hooked: (kind, index) => ({
+      hooksOf: (kind, index) => ({
         hooks: [],
         ...(kind === 'web' && { settings: { ADMIN_LISTEN: `127.0.0.1:${ports[index]}` } }),
       }),
     })
-    undo.push(() => podUnderFaults.close())
+    cleanups.push(() => podUnderFaults.close())
     const { db } = podUnderFaults.pod
     await db.raw(`update access_tokens set created_at = created_at - interval '1 hour'`) // reads with new tokens go to the primary
 
-    const alive: Readings = { lists: 0, withoutOwn: 0, failed: 0 }
-    const dead: Readings = { lists: 0, withoutOwn: 0, failed: 0 }
+    const beforeKill: Readings = { lists: 0, withoutOwn: 0, failed: 0 }
+    const afterKill: Readings = { lists: 0, withoutOwn: 0, failed: 0 }
     let counted = new Map<string, number>()
     const burst = await sendBurst(podUnderFaults, messages, async ({ untilAccepted, write }) => {
       const over = new AbortController()
-      const reading = readAlong(podUnderFaults, write, alive, over.signal)
+      const reading = publishAndRead(podUnderFaults, write, beforeKill, over.signal)
       await untilAccepted(0.6)
       over.abort()
       await reading
-      counted = await listsIn(ports)
+      counted = await countLists(ports)
       await database.standby.kill()
       const rest = new AbortController()
-      const readingOn = readAlong(podUnderFaults, write, dead, rest.signal)
+      const readingAfterKill = publishAndRead(podUnderFaults, write, afterKill, rest.signal)
       await untilAccepted(1)
       rest.abort()
-      await readingOn
+      await readingAfterKill
     })
     const read = counted.get('replica') ?? 0
     return {
-      seen: [
-        ...burst.seen,
-        ['lists read by clients', alive.lists],
+      results: [
+        ...burst.results,
+        ['lists read by clients', beforeKill.lists],
         ['… from the replica', read],
-        ['… from the primary, which alone had what they wrote', counted.get('primary') ?? 0],
-        ['… without an own post', alive.withoutOwn],
-        ['lists read after the replica died', dead.lists],
-        ['… not answered', dead.failed],
-        ['… without an own post', dead.withoutOwn],
+        ['… from the primary, because the replica lacked an own post', counted.get('primary') ?? 0],
+        ['… without an own post', beforeKill.withoutOwn],
+        ['lists read after the replica died', afterKill.lists],
+        ['… failed', afterKill.failed],
+        ['… without an own post', afterKill.withoutOwn],
       ],
-      wrongs: [
-        ...burst.wrongs,
+      violations: [
+        ...burst.violations,
         ...(read === 0 ? ['no list was read from the replica'] : []),
-        ...([alive, dead].some(({ withoutOwn }) => withoutOwn > 0)
-          ? ['a list was without what its reader had written']
+        ...([beforeKill, afterKill].some(({ withoutOwn }) => withoutOwn > 0)
+          ? ['a list did not contain an own post']
           : []),
-        ...([alive, dead].some(({ failed }) => failed > 0) ? ['a list was not answered'] : []),
+        ...([beforeKill, afterKill].some(({ failed }) => failed > 0) ? ['the request for a list failed'] : []),
         ...(counted.get('failed') === 0 ? [] : [`${counted.get('failed')} lists could not be read from the replica`]),
       ],
     }
@@ -78,16 +79,16 @@ export async function scaleReplica({ messages }: ScaleOptions): Promise<Outcome>
 }
 
 /** Each client publishes a post and then reads lists, one of which must begin with that post. */
-async function readAlong(
+async function publishAndRead(
   podUnderFaults: PodUnderFaults,
-  write: Meanwhile['write'],
+  write: BurstProgress['write'],
   readings: Readings,
   over: AbortSignal,
 ): Promise<void> {
-  const [one, other] = podUnderFaults.processes.web.map(({ base }) => base)
-  async function live(client: LocalClient): Promise<void> {
-    while (!over.aborted || readings.lists < LISTS_AT_LEAST) {
-      const { guid } = await write(client, one)
+  const [writeBase, readBase] = podUnderFaults.processes.web.map(({ base }) => base)
+  async function runClient(client: LocalClient): Promise<void> {
+    while (!over.aborted || readings.lists < MIN_LISTS) {
+      const { guid } = await write(client, writeBase)
       for (const path of [
         '/streams/main?per_page=100',
         '/streams/activity',
@@ -95,21 +96,21 @@ async function readAlong(
         '/aspects',
         '/contacts',
       ]) {
-        const base = other ?? ''
+        const base = readBase ?? ''
         const where = path === '/contacts' ? `/users/${client.guid}/contacts` : path
-        const { answer, body } = await callApi(base, client, 'GET', where)
+        const { response, body } = await callApi(base, client, 'GET', where)
         readings.lists += 1
-        if (answer.status !== 200) readings.failed += 1
+        if (response.status !== 200) readings.failed += 1
         const isMissing = path.startsWith('/streams/main') && guid !== undefined && !body.includes(guid)
         if (isMissing) readings.withoutOwn += 1
       }
     }
   }
-  await Promise.all([live(podUnderFaults.alice), live(podUnderFaults.bob)])
+  await Promise.all([runClient(podUnderFaults.alice), runClient(podUnderFaults.bob)])
 }
 
-/** From the metrics of both web processes. */
-async function listsIn(ports: readonly number[]): Promise<Map<string, number>> {
+/** Number of lists by database, from the metrics of both web processes. */
+async function countLists(ports: readonly number[]): Promise<Map<string, number>> {
   const sums = new Map<string, number>()
   for (const port of ports) {
     const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()

@@ -19,38 +19,38 @@ export interface Burst {
   readonly reshares: readonly ReshareEntity[]
   readonly comments: readonly CommentEntity[]
   readonly likes: readonly LikeEntity[]
-  /** Invalid messages: their fault, and the claimed type if the sender is proven. */
-  readonly broken: readonly { readonly fault: string; readonly guid: string | undefined }[]
+  /** Invalid messages: their fault, and the guid of the entity if the sender is proven. */
+  readonly invalid: readonly { readonly fault: string; readonly guid: string | undefined }[]
 }
 
 export interface BurstSize {
   readonly messages: number
   readonly seed: number
-  /** Fraction of invalid messages; default: a twentieth. */
-  readonly broken?: number
-  /** One post in this many is never sent: the pod has to fetch it after an interaction with it. */
-  readonly keptBack?: number
+  /** Fraction of invalid messages. Default: 0.05. */
+  readonly invalid?: number
+  /** One post in this many is not sent, so that the pod fetches it after an interaction with it. */
+  readonly unsentPostInterval?: number
 }
 
 interface Root {
   readonly guid: string
-  /** Who signs for everything under it; undefined: it is a local one, and authors send for themselves. */
+  /** The author, who relays all interactions. Undefined for a local post: the authors of interactions send them. */
   readonly author: FakePerson | undefined
 }
 
-/** Posts, comments, likes and reshares by these people under each other's posts and the local ones, shuffled. */
+/** Makes posts, and comments, likes and reshares of them and of the local posts, in random order. */
 export function makeBurst(
   people: readonly FakePerson[],
   localPosts: readonly LocalPost[],
-  { messages, seed, broken: brokenPart = 0.05, keptBack = Number.POSITIVE_INFINITY }: BurstSize,
+  { messages, seed, invalid: invalidShare = 0.05, unsentPostInterval = Number.POSITIVE_INFINITY }: BurstSize,
 ): Burst {
   const random = randomFrom(seed)
   const pick = <Item>(items: readonly Item[]): Item => {
     const item = items[Math.floor(random() * items.length)]
-    if (item === undefined) throw new Error('There is nothing to pick from.')
+    if (item === undefined) throw new Error('The list is empty.')
     return item
   }
-  const valid = Math.round(messages * (0.9 - brokenPart))
+  const valid = Math.round(messages * (0.9 - invalidShare))
   const envelopes: string[] = []
   const posts: StatusMessageEntity[] = []
   const roots: Root[] = localPosts.map(({ guid }) => ({ guid, author: undefined }))
@@ -62,8 +62,8 @@ export function makeBurst(
     envelopes.push(envelopeOf(author, post))
   }
 
-  const once = new Set<string>()
-  const isNew = (...names: readonly string[]) => once.size < once.add(names.join(' ')).size
+  const seenKeys = new Set<string>()
+  const isNew = (...names: readonly string[]) => seenKeys.size < seenKeys.add(names.join(' ')).size
   const reshares: ReshareEntity[] = []
   const comments: CommentEntity[] = []
   const likes: LikeEntity[] = []
@@ -88,21 +88,23 @@ export function makeBurst(
     }
   }
 
-  const broken = Array.from({ length: Math.round(messages * brokenPart) }, (_, index) => {
+  const invalid = Array.from({ length: Math.round(messages * invalidShare) }, (_, index) => {
     const [author, other] = [pick(people), pick(people)]
-    return brokenOf(index, author, other.address === author.address ? pickOther(people, author) : other)
+    return makeInvalidMessage(index, author, other.address === author.address ? pickOther(people, author) : other)
   })
-  const talkedAbout = new Set([...comments, ...likes].map(({ parent_guid: guid }) => guid))
+  const referencedGuids = new Set([...comments, ...likes].map(({ parent_guid: guid }) => guid))
   const sent = envelopes.filter((_, index) => {
-    const post = posts[index] // posts are at the start of the list
-    return post === undefined || index % keptBack !== keptBack - 1 || !talkedAbout.has(post.guid)
+    const post = posts[index] // the first envelopes are those of the posts
+    return (
+      post === undefined || index % unsentPostInterval !== unsentPostInterval - 1 || !referencedGuids.has(post.guid)
+    )
   })
   const repeats = Array.from({ length: Math.round(messages * 0.1) }, () => pick(sent))
-  const all = [...sent, ...repeats, ...broken.map(({ envelope }) => envelope)]
-  return { envelopes: shuffle(all, random), posts, reshares, comments, likes, broken }
+  const all = [...sent, ...repeats, ...invalid.map(({ envelope }) => envelope)]
+  return { envelopes: shuffle(all, random), posts, reshares, comments, likes, invalid }
 }
 
-function brokenOf(index: number, author: FakePerson, other: FakePerson) {
+function makeInvalidMessage(index: number, author: FakePerson, other: FakePerson) {
   const post = postBy(author)
   switch (index % 5) {
     case 0:

@@ -4,33 +4,35 @@ import type { Burst, LocalPost } from './burst-messages.js'
 type Counts = ReadonlyMap<string, number>
 
 /**
- * All differences between the state of the pod and the expected result of the burst, as sentences. Active local users
- * have notifications of other types too, which are ignored.
+ * All differences between the state of the pod and the expected result of the burst, as sentences. With `onlyBurstNotifications`,
+ * notifications of other types are ignored, because local users are active as well.
  */
-export async function wrongsOf(
+export async function findViolations(
   pod: Pick<Services, 'db'>,
   burst: Burst,
   localPosts: readonly LocalPost[],
-  said: readonly Record<string, unknown>[],
-  others: { readonly notifications: 'wrong' | 'not looked at' } = { notifications: 'wrong' },
+  logLines: readonly Record<string, unknown>[],
+  { onlyBurstNotifications = false }: { readonly onlyBurstNotifications?: boolean } = {},
 ): Promise<readonly string[]> {
-  const told = await countsIn(pod, notifications)
-  const looked = others.notifications === 'wrong' ? told : new Map([...told].filter(([name]) => CAUSED.test(name)))
+  const allNotifications = await countsIn(pod, notifications)
+  const found = onlyBurstNotifications
+    ? new Map([...allNotifications].filter(([name]) => CAUSED.test(name)))
+    : allNotifications
   const posts = [...localPosts, ...burst.posts, ...burst.reshares]
   return [
-    ...differences('posts', oneEach(posts), await countsIn(pod, `select guid as name, 1 as count from posts`)),
+    ...differences('posts', countOnce(posts), await countsIn(pod, `select guid as name, 1 as count from posts`)),
     ...differences(
       'comments',
-      oneEach(burst.comments),
+      countOnce(burst.comments),
       await countsIn(pod, `select guid as name, 1 as count from comments`),
     ),
-    ...differences('likes', oneEach(burst.likes), await countsIn(pod, `select guid as name, 1 as count from likes`)),
+    ...differences('likes', countOnce(burst.likes), await countsIn(pod, `select guid as name, 1 as count from likes`)),
     ...differences('counters', countersOf(burst), await countsIn(pod, counters)),
-    ...differences('notifications', notificationsOf(burst, localPosts), looked),
+    ...differences('notifications', notificationsOf(burst, localPosts), found),
     ...differences('relays', relaysOf(burst, localPosts), await countsIn(pod, relays)),
     ...differences('participations', participationsOf(burst), await countsIn(pod, participations)),
-    ...differences('left behind', new Map(), await countsIn(pod, leftBehind)),
-    ...unsaid(burst, said),
+    ...differences('remaining work', new Map(), await countsIn(pod, remainingWork)),
+    ...missingRejections(burst, logLines),
   ]
 }
 
@@ -42,7 +44,7 @@ async function countsIn({ db }: Pick<Services, 'db'>, sql: string): Promise<Coun
 /** Notification types caused by a burst. */
 const CAUSED = /^(commented_on_post|liked|reshared) /
 
-/** Keys of recipient and target, so that merged and missing notifications are detected. */
+/** Notifications by type and post, so that merged and missing ones are detected. */
 const notifications = `
   select notifications.type || ' ' || posts.guid as name, count(*) as count
   from notifications
@@ -58,7 +60,7 @@ const counters = `
   ) as counted (kind, counter)
   where counter <> 0`
 
-/** Pending or written, depending on the queues of the workers. */
+/** Relays of all stages: outbox rows and outbound messages. Their stage depends on the queues of the workers. */
 const relays = `
   select name, count(*) as count
   from (
@@ -69,7 +71,7 @@ const relays = `
     where name = 'dispatch-relays'
     union all
     select record || ' ' || guid from outbound_messages
-  ) as told
+  ) as relayed
   where name ~ '^(comment|like) ' group by 1`
 
 const participations = `
@@ -78,27 +80,27 @@ const participations = `
     select jsonb_array_elements_text(data->'postGuids') as guid from outbox where name = 'participate'
     union all
     select about from outbound_messages where record = 'participation'
-  ) as asked group by 1`
+  ) as participations group by 1`
 
-/** The number of announcements depends on the batches of the messages. */
-const leftBehind = `
+/** Work that is left. Announcements are ignored, because their number depends on the batches. */
+const remainingWork = `
   select 'waiting for ' || waits_for as name, count(*) as count from waiting group by 1
   union all
   select name || ' in the outbox', count(*) from outbox
   where name not in ('dispatch', 'dispatch-relays', 'participate', 'announce') group by 1`
 
-function oneEach(things: readonly { readonly guid: string }[]): Counts {
-  return new Map(things.map(({ guid }) => [guid, 1]))
+function countOnce(entities: readonly { readonly guid: string }[]): Counts {
+  return new Map(entities.map(({ guid }) => [guid, 1]))
 }
 
-function tally(names: readonly string[]): Counts {
+function countNames(names: readonly string[]): Counts {
   const counts = new Map<string, number>()
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1)
   return counts
 }
 
 function countersOf({ comments, likes, reshares }: Burst): Counts {
-  return tally([
+  return countNames([
     ...comments.map(({ parent_guid: guid }) => `${guid} comments`),
     ...likes.map(({ parent_guid: guid }) => `${guid} likes`),
     ...reshares.map(({ root_guid: guid }) => `${guid} reshares`),
@@ -114,12 +116,12 @@ function notificationsOf({ comments, likes, reshares }: Burst, localPosts: reado
     ...reshares.map(({ root_guid: guid = '', author }) => ({ type: 'reshared', guid, author })),
   ].filter(({ guid }) => local.has(guid))
   const actors = new Set(caused.map(({ type, guid, author }) => `${type} ${guid} ${author}`))
-  return tally([...actors].map((name) => name.slice(0, name.lastIndexOf(' '))))
+  return countNames([...actors].map((name) => name.slice(0, name.lastIndexOf(' '))))
 }
 
 function relaysOf({ comments, likes }: Burst, localPosts: readonly LocalPost[]): Counts {
   const local = new Set(localPosts.map(({ guid }) => guid))
-  return tally(
+  return countNames(
     [...comments, ...likes]
       .filter(({ parent_guid: guid }) => local.has(guid))
       .map(({ type, guid }) => `${type} ${guid}`),
@@ -127,31 +129,31 @@ function relaysOf({ comments, likes }: Burst, localPosts: readonly LocalPost[]):
 }
 
 function participationsOf({ posts, reshares }: Burst): Counts {
-  return tally([...posts, ...reshares].map(({ guid }) => guid))
+  return countNames([...posts, ...reshares].map(({ guid }) => guid))
 }
 
 /** Invalid messages are rejected with their reason, once or more: a batch whose worker is killed is processed again. */
-function unsaid({ broken }: Burst, said: readonly Record<string, unknown>[]): readonly string[] {
-  const dropped = said.filter(({ msg }) => msg === 'inbound message rejected')
-  const named = new Set(dropped.map(({ fault, guid }) => `${fault} ${guid}`))
-  const counted = tally(dropped.map(({ fault }) => String(fault)))
-  const missing = broken.filter(({ fault, guid }) => guid !== undefined && !named.has(`${fault} ${guid}`))
-  const nameless = tally(broken.filter(({ guid }) => guid === undefined).map(({ fault }) => fault))
+function missingRejections({ invalid }: Burst, logLines: readonly Record<string, unknown>[]): readonly string[] {
+  const rejections = logLines.filter(({ msg }) => msg === 'inbound message rejected')
+  const named = new Set(rejections.map(({ fault, guid }) => `${fault} ${guid}`))
+  const counted = countNames(rejections.map(({ fault }) => String(fault)))
+  const missing = invalid.filter(({ fault, guid }) => guid !== undefined && !named.has(`${fault} ${guid}`))
+  const nameless = countNames(invalid.filter(({ guid }) => guid === undefined).map(({ fault }) => fault))
   return [
     ...missing.map(({ fault, guid }) => `${guid} was not rejected as ${fault}`),
     ...[...nameless]
       .filter(([fault, count]) => (counted.get(fault) ?? 0) < count)
-      .map(([fault, count]) => `${count} must be refused as ${fault}, ${counted.get(fault) ?? 0} were`),
+      .map(([fault, count]) => `${count} must be rejected as ${fault}, ${counted.get(fault) ?? 0} were`),
   ]
 }
 
-const SHOWN = 10
+const MAX_LISTED = 10
 
-function differences(what: string, expected: Counts, found: Counts): readonly string[] {
+function differences(subject: string, expected: Counts, found: Counts): readonly string[] {
   const names = new Set([...expected.keys(), ...found.keys()])
-  const wrong = [...names].filter((name) => expected.get(name) !== found.get(name))
-  const shown = wrong
-    .slice(0, SHOWN)
-    .map((name) => `${what}: ${name} is there ${found.get(name) ?? 0} times, not ${expected.get(name) ?? 0}`)
-  return wrong.length > SHOWN ? [...shown, `${what}: and ${wrong.length - SHOWN} more`] : shown
+  const differing = [...names].filter((name) => expected.get(name) !== found.get(name))
+  const listed = differing
+    .slice(0, MAX_LISTED)
+    .map((name) => `${subject}: ${name} exists ${found.get(name) ?? 0} times, not ${expected.get(name) ?? 0}`)
+  return differing.length > MAX_LISTED ? [...listed, `${subject}: and ${differing.length - MAX_LISTED} more`] : listed
 }

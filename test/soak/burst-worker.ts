@@ -14,7 +14,7 @@ import type { WorkerInstructions } from './killed-workers.js'
 const CLOSED_PORT = 1
 
 const { environment, othersPort, threads }: WorkerInstructions = JSON.parse(process.argv[2] ?? '{}')
-const log = pino({ level: 'warn' }, { write: (line) => void process.send?.({ said: JSON.parse(line) }) })
+const log = pino({ level: 'warn' }, { write: (line) => void process.send?.({ logLine: JSON.parse(line) }) })
 const crypto = threads ? openCryptoPool(1) : fixedKeyCrypto()
 const remotePods = openRemotePodClient({
   allowPrivate: 'all',

@@ -7,18 +7,18 @@ import type { Services } from '../../src/services/services.js'
 import { addPost } from '../support/databases/rows.js'
 import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { type Burst, type LocalPost, makeBurst } from './burst-messages.js'
-import { wrongsOf } from './burst-outcome.js'
-import { type MortalWorkers, startMortalWorkers } from './killed-workers.js'
-import { type BesiegedPod, startBesiegedPod } from './pod-under-load.js'
+import { findViolations } from './burst-outcome.js'
+import { type KilledWorkers, startKilledWorkers } from './killed-workers.js'
+import { type PodUnderLoad, startPodUnderLoad } from './pod-under-load.js'
 import { until } from './until.js'
 
 export interface BurstOptions {
   readonly store: 'Redis' | 'PostgreSQL'
   readonly messages: number
   readonly people: number
-  /** Time that both workers run before one is killed. */
+  /** Run time of the workers between two kills. */
   readonly lifeMs: number
-  /** Default: workers are killed until all is accepted. */
+  /** Number of kills. Default: workers are killed until all messages are accepted. */
   readonly kills?: number
   readonly threads: boolean
   readonly seed: number
@@ -29,7 +29,7 @@ export interface BurstOptions {
 
 export interface BurstReport {
   /** All violations, as sentences. */
-  readonly wrongs: readonly string[]
+  readonly violations: readonly string[]
   readonly messages: number
   readonly killed: number
   readonly refusedOnReceipt: number
@@ -43,37 +43,40 @@ const SENDERS = 16
 const PODS = 5
 
 /**
- * A whole pod under a burst of mixed messages, while its workers are killed repeatedly and each of its stores once.
+ * A complete pod under a burst of mixed messages, while its workers are killed repeatedly and each of its stores once.
  * Senders retry like other pods until they get 202.
  */
 export async function runBurst(options: BurstOptions): Promise<BurstReport> {
-  const [others, besieged] = await Promise.all([startFakePods(), startBesiegedPod(options.store)])
-  const { pod, environment } = besieged
-  let workers: MortalWorkers | undefined
+  const [others, podUnderLoad] = await Promise.all([startFakePods(), startPodUnderLoad(options.store)])
+  const { pod, environment } = podUnderLoad
+  let workers: KilledWorkers | undefined
   try {
-    const localPosts = await makeLocalPosts(pod)
+    const localPosts = await addLocalPosts(pod)
     const burst = makeMessages(others, localPosts, options)
-    options.report?.(`${burst.envelopes.length} messages are made`)
+    options.report?.(`${burst.envelopes.length} messages were created`)
     const instructions = { environment, othersPort: others.server.port, threads: options.threads }
-    workers = startMortalWorkers(instructions, options)
-    const began = Date.now()
-    const refusedOnReceipt = await sendThroughCrashes(besieged, burst, options)
-    const acceptedMs = Date.now() - began
-    await workers.spare()
-    options.report?.(`all are accepted, ${workers.killed} workers were killed; the rest goes in peace`)
-    await until('nothing is left to do', options.withinMs, () => isIdle(pod, QUEUES))
-    const settledMs = Date.now() - began
-    const wrongs = [...(await deadIn(pod)), ...(await wrongsOf(pod, burst, localPosts, workers.said))]
+    workers = startKilledWorkers(instructions, options)
+    const startedAt = Date.now()
+    const refusedOnReceipt = await sendThroughCrashes(podUnderLoad, burst, options)
+    const acceptedMs = Date.now() - startedAt
+    await workers.stopKilling()
+    options.report?.(`all messages are accepted, ${workers.killed} workers were killed; no more kills`)
+    await until('no work is left', options.withinMs, () => isIdle(pod, QUEUES))
+    const settledMs = Date.now() - startedAt
+    const violations = [
+      ...(await describeDeadLetters(pod)),
+      ...(await findViolations(pod, burst, localPosts, workers.logLines)),
+    ]
     const { killed } = workers
-    return { wrongs, messages: burst.envelopes.length, killed, refusedOnReceipt, acceptedMs, settledMs }
+    return { violations, messages: burst.envelopes.length, killed, refusedOnReceipt, acceptedMs, settledMs }
   } finally {
     await workers?.close()
-    await besieged.close()
+    await podUnderLoad.close()
     await others.close()
   }
 }
 
-async function makeLocalPosts(pod: Services): Promise<readonly LocalPost[]> {
+async function addLocalPosts(pod: Services): Promise<readonly LocalPost[]> {
   const posts: LocalPost[] = []
   for (const username of ['alice', 'bob']) {
     const { guid } = await createUser(pod, { username, password: `the password of ${username}` })
@@ -85,7 +88,7 @@ async function makeLocalPosts(pod: Services): Promise<readonly LocalPost[]> {
   return posts
 }
 
-/** Posts of unknown persons; every other pod returns a post that is requested before it was delivered. */
+/** Makes a burst by unknown people. Their pods also serve the posts, for fetches before the delivery. */
 function makeMessages(fakePods: FakePods, localPosts: readonly LocalPost[], options: BurstOptions): Burst {
   const people = Array.from({ length: options.people }, (_, index) =>
     fakePods.person(`p${index}@q${index % PODS}.example`),
@@ -100,35 +103,39 @@ function makeMessages(fakePods: FakePods, localPosts: readonly LocalPost[], opti
 }
 
 /** Sends most messages at once, the rest while the stores are killed. Returns the number of refused requests. */
-async function sendThroughCrashes(besieged: BesiegedPod, burst: Burst, options: BurstOptions): Promise<number> {
-  const { pod, database, redis } = besieged
+async function sendThroughCrashes(podUnderLoad: PodUnderLoad, burst: Burst, options: BurstOptions): Promise<number> {
+  const { pod, database, redis } = podUnderLoad
   const { envelopes } = burst
   const all = burst.posts.length + burst.reshares.length + burst.comments.length + burst.likes.length
-  async function untilStored(share: number): Promise<void> {
-    await until(`${share} of all is stored`, options.withinMs, async () => (await countStored(pod)) > share * all)
+  async function waitUntilStored(share: number): Promise<void> {
+    await until(
+      `${share} of all messages are stored`,
+      options.withinMs,
+      async () => (await countStored(pod)) > share * all,
+    )
     options.report?.(`${share * 100} % are stored`)
   }
   const part = (from: number, to: number) => envelopes.slice(from * envelopes.length, to * envelopes.length)
 
-  let refused = await sendAll(besieged, part(0, 0.6))
-  await untilStored(0.1)
-  await untilStored(0.3)
+  let refused = await sendAll(podUnderLoad, part(0, 0.6))
+  await waitUntilStored(0.1)
+  await waitUntilStored(0.3)
   options.report?.('PostgreSQL is killed')
-  const [refusedByDatabase] = await Promise.all([sendAll(besieged, part(0.6, 0.8)), database.crash()])
-  await untilStored(0.5)
-  options.report?.('Redis is killed, if there is one')
-  const [refusedByRedis] = await Promise.all([sendAll(besieged, part(0.8, 1)), redis?.crash?.()])
+  const [refusedByDatabase] = await Promise.all([sendAll(podUnderLoad, part(0.6, 0.8)), database.crash()])
+  await waitUntilStored(0.5)
+  options.report?.('Redis is killed, if it is in use')
+  const [refusedByRedis] = await Promise.all([sendAll(podUnderLoad, part(0.8, 1)), redis?.crash?.()])
   refused += refusedByDatabase + refusedByRedis
-  await untilStored(0.7)
+  await waitUntilStored(0.7)
   return refused
 }
 
-/** Returns the number of refused requests. */
-async function sendAll({ post }: BesiegedPod, envelopes: readonly string[]): Promise<number> {
-  const line = [...envelopes]
+/** Sends all messages, and returns the number of refused requests. */
+async function sendAll({ post }: PodUnderLoad, envelopes: readonly string[]): Promise<number> {
+  const queue = [...envelopes]
   let refused = 0
   async function send(): Promise<void> {
-    for (let envelope = line.pop(); envelope !== undefined; envelope = line.pop()) {
+    for (let envelope = queue.pop(); envelope !== undefined; envelope = queue.pop()) {
       while ((await post('/receive/public', envelope)) !== 202) {
         refused += 1
         await pause(200)
@@ -146,7 +153,7 @@ async function countStored({ db }: Services): Promise<number> {
   return Number(rows[0].stored)
 }
 
-async function deadIn(pod: Services): Promise<readonly string[]> {
+async function describeDeadLetters(pod: Services): Promise<readonly string[]> {
   const dead = await listDeadLetters(pod)
   return dead.map(({ queue, name, fault }) => `a dead letter, ${name} of ${queue}: ${fault}`)
 }

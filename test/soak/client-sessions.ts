@@ -19,44 +19,44 @@ export function noUserActions(): UserActions {
 
 const READS = ['/streams/main', '/streams/activity', '/notifications', '/conversations', '/aspects', '/user', '/photos']
 
-/** Each client writes one post, which others comment on. */
+/** Publishes one post of each client, on which the other clients comment. */
 export async function publishAll(
   clients: readonly PersistentClient[],
   actions: UserActions,
 ): Promise<readonly LocalPost[]> {
-  const written = await Promise.all(
-    clients.map(async ({ who, post }) => {
+  const published = await Promise.all(
+    clients.map(async ({ user, post }) => {
       const guid = fieldOf(await post('/posts', { public: true, body: 'Good #morning from here' }), 'guid')
-      return guid === undefined ? [] : [{ guid, author: who.address }]
+      return guid === undefined ? [] : [{ guid, author: user.address }]
     }),
   )
-  actions.posts.push(...written.flat())
-  return written.flat()
+  actions.posts.push(...published.flat())
+  return published.flat()
 }
 
-/** One session of a user with a client, which reads more than it writes. */
-export async function liveOn(
+/** Runs one session of a user, which reads more than it writes. */
+export async function runSession(
   client: PersistentClient,
   posts: readonly LocalPost[],
   others: readonly Pick<UserWithToken, 'guid'>[],
   actions: UserActions,
 ): Promise<void> {
-  const { who, get, post } = client
-  const foreign = posts.filter(({ author }) => author !== who.address)
-  for (const { guid } of foreign) {
+  const { user, get, post } = client
+  const otherPosts = posts.filter(({ author }) => author !== user.address)
+  for (const { guid } of otherPosts) {
     const comment = fieldOf(await post(`/posts/${guid}/comments`, { body: 'So do I' }), 'guid')
-    if (comment !== undefined) actions.comments.push({ guid: comment, parent_guid: guid, author: who.address })
+    if (comment !== undefined) actions.comments.push({ guid: comment, parent_guid: guid, author: user.address })
     for (const path of [`/posts/${guid}/comments`, `/posts/${guid}/likes`, `/posts/${guid}`]) await get(path)
     if ((await post(`/posts/${guid}/likes`, {})) === null) {
-      actions.likes.push({ parent_guid: guid, author: who.address })
+      actions.likes.push({ parent_guid: guid, author: user.address })
     }
     for (const path of READS) await get(path)
   }
-  await talkTo(client, others, actions)
-  await upload(client, actions)
+  await startConversation(client, others, actions)
+  await uploadPhoto(client, actions)
 }
 
-async function talkTo(
+async function startConversation(
   { post, get }: PersistentClient,
   others: readonly Pick<UserWithToken, 'guid'>[],
   actions: UserActions,
@@ -70,7 +70,7 @@ async function talkTo(
   await get(`/conversations/${guid}/messages`)
 }
 
-async function upload({ post }: PersistentClient, actions: UserActions): Promise<void> {
+async function uploadPhoto({ post }: PersistentClient, actions: UserActions): Promise<void> {
   const form = new FormData()
   form.append('image', new Blob([await picture]), 'one.png')
   form.append('pending', 'true')

@@ -9,17 +9,17 @@ import { startFakePods } from '../support/federation/fake-pods.js'
 import { writeMessage } from '../support/federation/recording-pod.js'
 import { startProcess } from '../support/processes/child-process.js'
 import { type DeliveryInstructions, REFUSING_PORT } from './delivery-instructions.js'
-import { startBesiegedPod } from './pod-under-load.js'
-import { type Answering, letTimePass, listeningPods, takes } from './subscribing-pods.js'
+import { startPodUnderLoad } from './pod-under-load.js'
+import { accept, addListeningPods, makeDeliveriesDue, type ResponseScript } from './subscribing-pods.js'
 import { until } from './until.js'
 
 export interface DeadPodsOptions {
   readonly store: 'Redis' | 'PostgreSQL'
-  /** Take a connection and never answer. */
+  /** Number of pods that accept connections and never respond. */
   readonly silent: number
-  /** Take no connection. */
+  /** Number of pods that refuse connections. */
   readonly refusing: number
-  /** Answer 500. */
+  /** Number of pods that respond 500. */
   readonly failing: number
   readonly posts: number
   readonly threads: boolean
@@ -28,9 +28,9 @@ export interface DeadPodsOptions {
 }
 
 export interface DeadPodsReport {
-  /** Everything that is not as it must be, in sentences. */
-  readonly wrongs: readonly string[]
-  /** From the commit of a post to its arrival at the pod that is well, milliseconds. */
+  /** All violations, as sentences. */
+  readonly violations: readonly string[]
+  /** Percentiles of the latency from the commit of a post to its arrival at the healthy pod, in milliseconds. */
   readonly p50: number
   readonly p95: number
   readonly workerMegabytes: number
@@ -38,15 +38,15 @@ export interface DeadPodsReport {
 }
 
 const QUEUES = ['outbound', 'outbound-slow', 'maintenance'] as const
-/** Deliveries to one pod that may be on their way together, so that one of them may come in before the others. */
+/** Concurrent deliveries to one pod, which may arrive in another order. */
 const MAX_CONCURRENT = 4
 const workerFile = new URL('delivery-worker.ts', import.meta.url).pathname
 
-/** Posts for one pod that is well and many that are not; in the end all of them come back. */
+/** Posts to one healthy pod and many dead ones. At the end all dead pods respond again. */
 export async function runDeadPods(options: DeadPodsOptions): Promise<DeadPodsReport> {
   const fakePods = await startFakePods()
-  const besieged = await startBesiegedPod(options.store)
-  const { pod, environment } = besieged
+  const podUnderLoad = await startPodUnderLoad(options.store)
+  const { pod, environment } = podUnderLoad
   const instructions: DeliveryInstructions = {
     environment,
     othersPort: fakePods.server.port,
@@ -55,29 +55,29 @@ export async function runDeadPods(options: DeadPodsOptions): Promise<DeadPodsRep
   }
   const worker = startProcess(workerFile, instructions)
   try {
-    let isBack = false
+    let isRestored = false
     let workerMegabytes = 0
     worker.onMessage(({ megabytes }) => {
       if (typeof megabytes === 'number') workerMegabytes = Math.max(workerMegabytes, megabytes)
     })
-    const unlessBack =
-      (answer: Answering): Answering =>
+    const untilRestored =
+      (script: ResponseScript): ResponseScript =>
       (response, index) =>
-        isBack ? takes(response) : answer(response, index)
-    const listen = (kind: string, count: number, port: number, answer: Answering) =>
-      listeningPods(fakePods, pod, hostsOf(kind, count, port), answer)
+        isRestored ? accept(response) : script(response, index)
+    const listen = (kind: string, count: number, port: number, script: ResponseScript) =>
+      addListeningPods(fakePods, pod, hostsOf(kind, count, port), script)
     const silent = await listen(
       'silent',
       options.silent,
       3000,
-      unlessBack(() => false),
+      untilRestored(() => false),
     )
-    const refusing = await listen('refusing', options.refusing, REFUSING_PORT, takes)
+    const refusing = await listen('refusing', options.refusing, REFUSING_PORT, accept)
     const failing = await listen(
       'failing',
       options.failing,
       3000,
-      unlessBack((response) => {
+      untilRestored((response) => {
         response.writeHead(500).end()
         return false
       }),
@@ -85,7 +85,7 @@ export async function runDeadPods(options: DeadPodsOptions): Promise<DeadPodsRep
     const arrivals: (() => void)[] = []
     const healthy = await listen('healthy', 1, 3000, (response) => {
       arrivals.shift()?.()
-      return takes(response)
+      return accept(response)
     })
     await worker.messageWith('ready')
 
@@ -93,7 +93,7 @@ export async function runDeadPods(options: DeadPodsOptions): Promise<DeadPodsRep
     const ids = dead.flatMap((pods) => pods.ids)
     const duePodsOf = (pods: readonly number[], isProven: boolean) => pods.map((podId) => ({ podId, isProven }))
     const duePods = [...duePodsOf(ids, false), ...duePodsOf(healthy.ids, true)]
-    const write = await writerOf(pod)
+    const write = await openPostWriter(pod)
     async function publishTo(pods: readonly number[], duePods: readonly DuePod[]) {
       const arrived = new Promise<void>((resolve) => arrivals.push(resolve))
       const id = await write(pods)
@@ -103,9 +103,9 @@ export async function runDeadPods(options: DeadPodsOptions): Promise<DeadPodsRep
       return { id, milliseconds: performance.now() - committed }
     }
     const began = Date.now()
-    // By this one it proves that it is well.
+    // The first delivery proves that the pod is healthy.
     const proof = await publishTo(healthy.ids, duePodsOf(healthy.ids, false))
-    await until('it has proven to be well', options.withinMs, async () => {
+    await until('the pod has proven to be healthy', options.withinMs, async () => {
       const [{ lastSuccessAt }] = await pod.db('pods').whereIn('id', healthy.ids).select('lastSuccessAt')
       return lastSuccessAt !== null
     })
@@ -116,21 +116,23 @@ export async function runDeadPods(options: DeadPodsOptions): Promise<DeadPodsRep
       messages.push(id)
       latencies.push(milliseconds)
     }
-    const askedTwice = [...silent.asked, ...failing.asked].filter((count) => count > 1).length
-    options.report?.('everything has arrived at the pod that is well; the others come back')
+    const podsWithRetries = [...silent.requestCounts, ...failing.requestCounts].filter((count) => count > 1).length
+    options.report?.('all posts have arrived at the healthy pod; the others respond again')
 
-    isBack = true
+    isRestored = true
     worker.signal('SIGUSR2')
-    await until('all have everything', options.withinMs, async () => {
-      await letTimePass(pod)
+    await until('all posts have arrived everywhere', options.withinMs, async () => {
+      await makeDeliveriesDue(pod)
       return (await countUndelivered(pod)) === 0 && (await isIdle(pod, QUEUES))
     })
-    const taken = (await Promise.all([healthy, ...dead].map((pods) => pods.taken(pod)))).flat()
+    const received = (await Promise.all([healthy, ...dead].map((pods) => pods.acceptedMessages(pod)))).flat()
     latencies.sort((one, other) => one - other)
     return {
-      wrongs: [
-        ...(askedTwice > 0 ? [`${askedTwice} pods that were away were asked again at once`] : []),
-        ...taken.flatMap((got, index) => wrongWith(index, got, index === 0 ? [proof.id, ...messages] : messages)),
+      violations: [
+        ...(podsWithRetries > 0 ? [`${podsWithRetries} unreachable pods got another request at once`] : []),
+        ...received.flatMap((ids, index) =>
+          describeOrderViolation(index, ids, index === 0 ? [proof.id, ...messages] : messages),
+        ),
       ],
       p50: Math.round(latencies[Math.floor(latencies.length * 0.5)] ?? Number.NaN),
       p95: Math.round(latencies[Math.floor(latencies.length * 0.95)] ?? Number.NaN),
@@ -139,7 +141,7 @@ export async function runDeadPods(options: DeadPodsOptions): Promise<DeadPodsRep
     }
   } finally {
     await worker.kill()
-    await besieged.close()
+    await podUnderLoad.close()
     await fakePods.close()
   }
 }
@@ -148,8 +150,8 @@ function hostsOf(kind: string, count: number, port: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => `${kind}${index}.example:${port}`)
 }
 
-/** Writes a post to these pods, and returns the id of its message. */
-async function writerOf(pod: Services): Promise<(pods: readonly number[]) => Promise<number>> {
+/** Returns a function that writes a post for pods and returns the id of its message. */
+async function openPostWriter(pod: Services): Promise<(pods: readonly number[]) => Promise<number>> {
   const { guid } = await createUser(pod, { username: 'ann', password: 'the password of ann' })
   const { id: senderId, address: author } = await Person.query(pod.db).findOne({ guid }).throwIfNotFound()
   return async (pods) => {
@@ -163,9 +165,13 @@ async function countUndelivered({ db }: Services): Promise<number> {
   return Number(rows[0].count)
 }
 
-/** Each message once, and none before others that were written much earlier. */
-function wrongWith(index: number, got: readonly number[], messages: readonly number[]): readonly string[] {
-  const isComplete = got.length === messages.length && new Set(got).size === messages.length
-  const isInOrder = got.every((id, place) => Math.abs(messages.indexOf(id) - place) < MAX_CONCURRENT)
-  return isComplete && isInOrder ? [] : [`pod ${index} should have got ${messages} and has ${got}`]
+/** A violation if a message is missing or repeated, or arrived before much earlier ones. */
+function describeOrderViolation(
+  index: number,
+  received: readonly number[],
+  messages: readonly number[],
+): readonly string[] {
+  const isComplete = received.length === messages.length && new Set(received).size === messages.length
+  const isInOrder = received.every((id, place) => Math.abs(messages.indexOf(id) - place) < MAX_CONCURRENT)
+  return isComplete && isInOrder ? [] : [`pod ${index} should have received ${messages} and has ${received}`]
 }

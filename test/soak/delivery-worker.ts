@@ -16,7 +16,7 @@ const CLOSED_PORT = 1
 const REPORT_INTERVAL_MS = 250
 
 const { environment, othersPort, threads, limits }: DeliveryInstructions = JSON.parse(process.argv[2] ?? '{}')
-const log = pino({ level: 'warn' }, { write: (line) => void process.send?.({ said: JSON.parse(line) }) })
+const log = pino({ level: 'warn' }, { write: (line) => void process.send?.({ logLine: JSON.parse(line) }) })
 let isBack = false
 process.on('SIGUSR2', () => {
   isBack = true

@@ -10,9 +10,9 @@ import { startFakePods } from '../support/federation/fake-pods.js'
 import { writeMessage } from '../support/federation/recording-pod.js'
 import { deleteJobs } from '../support/queues/queue-backends.js'
 import type { DeliveryInstructions } from './delivery-instructions.js'
-import { type MortalWorkers, startMortalWorkers } from './killed-workers.js'
-import { type BesiegedPod, startBesiegedPod } from './pod-under-load.js'
-import { letTimePass, listeningPods, takes } from './subscribing-pods.js'
+import { type KilledWorkers, startKilledWorkers } from './killed-workers.js'
+import { type PodUnderLoad, startPodUnderLoad } from './pod-under-load.js'
+import { accept, addListeningPods, makeDeliveriesDue } from './subscribing-pods.js'
 import { until } from './until.js'
 
 export interface FanOutOptions {
@@ -21,7 +21,7 @@ export interface FanOutOptions {
   /** Each post gets a comment, and is retracted. */
   readonly posts: number
   readonly killIntervalMs: number
-  /** Default: workers are killed until nearly all has arrived. */
+  /** Number of kills. Default: workers are killed until nearly all deliveries have arrived. */
   readonly kills?: number
   readonly threads: boolean
   readonly withinMs: number
@@ -30,7 +30,7 @@ export interface FanOutOptions {
 
 export interface FanOutReport {
   /** All violations, as sentences. */
-  readonly wrongs: readonly string[]
+  readonly violations: readonly string[]
   readonly deliveries: number
   /** Deliveries repeated because the worker was killed before it stored the success. */
   readonly repeated: number
@@ -41,28 +41,28 @@ export interface FanOutReport {
 const QUEUES = ['outbound', 'outbound-slow', 'maintenance'] as const
 const workerFile = new URL('delivery-worker.ts', import.meta.url).pathname
 
-/** A post, and the messages that must not arrive before it. */
+/** The ids of a post, and of the messages that must not arrive before it. */
 interface Chain {
   readonly post: number
   readonly after: readonly number[]
 }
 
 /**
- * Posts for many pods, while the delivering workers are killed repeatedly, the queue loses all data once, and
- * every pod fails occasionally.
+ * Posts to many pods, while the delivering workers are killed repeatedly, the queue loses all data once, and every pod fails
+ * occasionally.
  */
 export async function runFanOut(options: FanOutOptions): Promise<FanOutReport> {
   const fakePods = await startFakePods()
-  const besieged = await startBesiegedPod(options.store)
-  const { pod, environment } = besieged
-  let workers: MortalWorkers | undefined
+  const podUnderLoad = await startPodUnderLoad(options.store)
+  const { pod, environment } = podUnderLoad
+  let workers: KilledWorkers | undefined
   try {
-    let answers = 0
+    let responses = 0
     const hosts = Array.from({ length: options.pods }, (_, index) => `f${index}.example:3000`)
-    const listeners = await listeningPods(fakePods, pod, hosts, (response) => {
-      answers += 1
-      if (answers % 17 !== 0) return takes(response)
-      response.writeHead(answers % 2 === 0 ? 500 : 400).end()
+    const listeners = await addListeningPods(fakePods, pod, hosts, (response) => {
+      responses += 1
+      if (responses % 17 !== 0) return accept(response)
+      response.writeHead(responses % 2 === 0 ? 500 : 400).end()
       return false
     })
     const limits = { leaseMs: 2_000, drainMs: 1_000 }
@@ -72,29 +72,43 @@ export async function runFanOut(options: FanOutOptions): Promise<FanOutReport> {
       threads: options.threads,
       limits,
     }
-    workers = startMortalWorkers(instructions, { lifeMs: options.killIntervalMs, kills: options.kills, workerFile })
+    workers = startKilledWorkers(instructions, { lifeMs: options.killIntervalMs, kills: options.kills, workerFile })
     const began = Date.now()
     const chains = await writePosts(pod, listeners.ids, options.posts)
     const total = options.pods * chains.length * 3
 
-    await until('half of it has arrived', options.withinMs, async () => (await countUndelivered(pod)) < total / 2)
-    options.report?.('the queue forgets everything')
-    await emptyQueue(besieged)
-    await until('nearly all has arrived', options.withinMs, async () => (await countUndelivered(pod)) < total / 10)
-    await workers.spare()
-    options.report?.(`${workers.killed} workers were killed; the rest goes in peace`)
     await until(
-      'nothing is left to do',
+      'half of the deliveries have arrived',
+      options.withinMs,
+      async () => (await countUndelivered(pod)) < total / 2,
+    )
+    options.report?.('the queue is emptied')
+    await emptyQueue(podUnderLoad)
+    await until(
+      'nearly all deliveries have arrived',
+      options.withinMs,
+      async () => (await countUndelivered(pod)) < total / 10,
+    )
+    await workers.stopKilling()
+    options.report?.(`${workers.killed} workers were killed; no more kills`)
+    await until(
+      'no work is left',
       options.withinMs,
       async () => (await countUndelivered(pod)) === 0 && (await isIdle(pod, QUEUES)),
     )
-    const taken = await listeners.taken(pod)
+    const received = await listeners.acceptedMessages(pod)
     const settledMs = Date.now() - began
-    const repeated = taken.flat().length - total
-    return { wrongs: wrongsOf(hosts, taken, chains), deliveries: total, repeated, killed: workers.killed, settledMs }
+    const repeated = received.flat().length - total
+    return {
+      violations: findOrderViolations(hosts, received, chains),
+      deliveries: total,
+      repeated,
+      killed: workers.killed,
+      settledMs,
+    }
   } finally {
     await workers?.close()
-    await besieged.close()
+    await podUnderLoad.close()
     await fakePods.close()
   }
 }
@@ -132,15 +146,15 @@ async function writePosts(pod: Services, pods: readonly number[], posts: number)
   return chains
 }
 
-/** Deliveries that have not arrived. Makes delayed attempts due now. */
+/** Number of deliveries that have not arrived. Makes delayed attempts due now. */
 async function countUndelivered(pod: Services): Promise<number> {
-  await letTimePass(pod)
+  await makeDeliveriesDue(pod)
   const { rows } = await pod.db.raw(`select count(*) from deliveries`)
   return Number(rows[0].count)
 }
 
 /** Retries the statement, because other sessions hold locks on these tables. */
-async function emptyQueue({ redis, database }: BesiegedPod): Promise<void> {
+async function emptyQueue({ redis, database }: PodUnderLoad): Promise<void> {
   if (redis !== undefined) return redis.empty()
   await until('the queue is empty', 30_000, async () => {
     await administer(database.url, deleteJobs)
@@ -148,21 +162,21 @@ async function emptyQueue({ redis, database }: BesiegedPod): Promise<void> {
   })
 }
 
-function wrongsOf(
+function findOrderViolations(
   hosts: readonly string[],
-  taken: readonly (readonly number[])[],
+  received: readonly (readonly number[])[],
   chains: readonly Chain[],
 ): readonly string[] {
   return hosts.flatMap((host, index) => {
-    const got = taken[index] ?? []
-    const isStrange = got.some((id) => Number.isNaN(id)) ? [`${host} received something that was not sent`] : []
-    const broken = chains.filter((chain) => !arrivedInOrder(got, chain))
-    const order = broken.map(({ post, after }) => `${host} should have got ${post} before ${after}: ${got}`)
-    return [...isStrange, ...order]
+    const ids = received[index] ?? []
+    const unexpected = ids.some((id) => Number.isNaN(id)) ? [`${host} received a message that was not sent`] : []
+    const unordered = chains.filter((chain) => !arrivedInOrder(ids, chain))
+    const order = unordered.map(({ post, after }) => `${host} should have received ${post} before ${after}: ${ids}`)
+    return [...unexpected, ...order]
   })
 }
 
-/** Checks that each message arrived at least once, and the last arrival of the post was before the others. */
-function arrivedInOrder(got: readonly number[], { post, after }: Chain): boolean {
-  return got.includes(post) && after.every((id) => got.lastIndexOf(post) < got.indexOf(id))
+/** Whether each message has arrived at least once, and the last copy of the post before the others. */
+function arrivedInOrder(ids: readonly number[], { post, after }: Chain): boolean {
+  return ids.includes(post) && after.every((id) => ids.lastIndexOf(post) < ids.indexOf(id))
 }

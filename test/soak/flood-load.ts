@@ -19,8 +19,8 @@ export interface Root {
   readonly people: readonly FakePerson[]
 }
 
-const AGAIN_AFTER = 250
-const LANES = 32
+const RETRY_INTERVAL_MS = 250
+const CONCURRENT_SENDERS = 32
 const POLL_INTERVAL_MS = 50
 const createdAt = new Date('2025-05-06T07:08:09Z')
 
@@ -35,8 +35,8 @@ export async function makeRoot(people: readonly FakePerson[], base: string): Pro
   return { guid, author, people }
 }
 
-export function makeMessages({ guid: parent_guid, author, people }: Root, many: number): readonly FloodMessage[] {
-  return Array.from({ length: Math.round(many) }, (_, index) => {
+export function makeMessages({ guid: parent_guid, author, people }: Root, count: number): readonly FloodMessage[] {
+  return Array.from({ length: Math.round(count) }, (_, index) => {
     const writer = people[index % people.length] ?? author
     const rest = { parent_guid, text: 'I do', created_at: createdAt }
     const comment: CommentEntity = { type: 'comment', author: writer.address, guid: newGuid(), ...rest }
@@ -46,30 +46,31 @@ export function makeMessages({ guid: parent_guid, author, people }: Root, many: 
 }
 
 /**
- * Many sources send evenly over this many seconds, or as fast as possible, and retry refused messages. Latency counts from the due time.
+ * Sends messages from many sources at a constant rate over this time, or as fast as possible if it is 0. Refused messages are sent
+ * again. `onSend` gets the time at which a message is due.
  */
 export async function sendAtRate(
   base: string,
   messages: readonly FloodMessage[],
   seconds: number,
-  sent: (guid: string, due: number) => void = () => {},
+  onSend: (guid: string, due: number) => void = () => {},
 ): Promise<void> {
-  const began = performance.now()
+  const startedAt = performance.now()
   let next = 0
-  async function sendInTurn(): Promise<void> {
+  async function sendUntilDone(): Promise<void> {
     for (let index = next++; index < messages.length; index = next++) {
       const message = messages[index]
       if (message === undefined) return
-      const due = seconds === 0 ? performance.now() : began + (index / messages.length) * seconds * 1_000
+      const due = seconds === 0 ? performance.now() : startedAt + (index / messages.length) * seconds * 1_000
       if (due > performance.now()) await pause(due - performance.now())
-      sent(message.guid, due)
-      while (!(await isAccepted(base, message, othersAt(index)))) await pause(AGAIN_AFTER)
+      onSend(message.guid, due)
+      while (!(await isAccepted(base, message, sourceAddress(index)))) await pause(RETRY_INTERVAL_MS)
     }
   }
-  await Promise.all(Array.from({ length: LANES }, sendInTurn))
+  await Promise.all(Array.from({ length: CONCURRENT_SENDERS }, sendUntilDone))
 }
 
-const othersAt = (index: number) => `203.0.113.${index % 200}`
+const sourceAddress = (index: number) => `203.0.113.${index % 200}`
 
 async function isAccepted(base: string, { envelope }: FloodMessage, ip: string): Promise<boolean> {
   try {
@@ -82,15 +83,15 @@ async function isAccepted(base: string, { envelope }: FloodMessage, ip: string):
   }
 }
 
-/** One source sends all messages as fast as they are accepted, from its own process. Returns the send times and the number accepted. */
-export async function flood(base: string, messages: readonly FloodMessage[], clientAddress: string) {
+/** Sends all messages from one source as fast as possible, in a separate process. Returns the send times and the number of accepted messages. */
+export async function sendFlood(base: string, messages: readonly FloodMessage[], clientAddress: string) {
   const loader = startPostLoader()
   try {
     const bodies = messages.map(({ envelope }) => envelope)
     const task = {
       port: Number(new URL(base).port),
       path: '/receive/public',
-      connections: LANES,
+      connections: CONCURRENT_SENDERS,
       bodies,
       clientAddress,
     }
@@ -101,13 +102,13 @@ export async function flood(base: string, messages: readonly FloodMessage[], cli
   }
 }
 
-/** Polls many times a second for the expected comments. */
+/** Polls for the expected comments several times per second. */
 export function watchArrivals({ db }: Services) {
   const waiting = new Set<string>()
   const arrived = new Map<string, number>()
   let isOver = false
 
-  async function look(): Promise<void> {
+  async function recordArrivals(): Promise<void> {
     const { rows } = await db.raw('select guid from comments where guid = any(?)', [[...waiting]])
     const now = performance.now()
     for (const { guid } of rows as readonly { guid: string }[]) {
@@ -115,21 +116,21 @@ export function watchArrivals({ db }: Services) {
       waiting.delete(guid)
     }
   }
-  async function lookAgainAndAgain(): Promise<void> {
+  async function pollUntilOver(): Promise<void> {
     while (!isOver) {
       const next = pause(POLL_INTERVAL_MS)
-      if (waiting.size > 0) await look()
+      if (waiting.size > 0) await recordArrivals()
       await next
     }
   }
-  const looking = lookAgainAndAgain()
+  const polling = pollUntilOver()
   return {
     expect: (guid: string) => void waiting.add(guid),
-    /** When each comment was stored. */
+    /** Stops, and returns the time at which each comment was stored. */
     async end(): Promise<ReadonlyMap<string, number>> {
       isOver = true
-      await looking
-      await look()
+      await polling
+      await recordArrivals()
       return arrived
     },
   }

@@ -3,7 +3,7 @@ import { RECEIVE_LIMITS } from '../../src/jobs/inbound/limits.js'
 import { isIdle } from '../../src/jobs/operations/work-status.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 import { noUserActions, publishAll } from './client-sessions.js'
-import { type FloodMessage, flood, makeMessages, makeRoot, sendAtRate, watchArrivals } from './flood-load.js'
+import { type FloodMessage, makeMessages, makeRoot, sendAtRate, sendFlood, watchArrivals } from './flood-load.js'
 import type { SoakOptions } from './main.js'
 import { type MixedLoadPod, startMixedLoadPod } from './mixed-load-pod.js'
 import { noRequests, openClient, type Requests } from './persistent-client.js'
@@ -11,112 +11,114 @@ import { startRemotePods } from './remote-pods.js'
 import { until } from './until.js'
 
 /** Messages used to measure how many the pod processes per second. */
-const PROBE = 3_000
+const PROBE_MESSAGES = 3_000
 const SECONDS = 6
 /** Minimum size; a shorter queue would be empty before any other source had to wait. */
 const FLOOD_MESSAGES = 3 * (RECEIVE_LIMITS.fairFromMessages + RECEIVE_LIMITS.messagesPerShare)
-/** Fraction of the messages the pod can process while others send theirs. */
-const FLOOD = 0.8
-const OTHERS = 0.2
+/** Shares of the flood and of the other sources in the messages that the pod can process. */
+const FLOOD_SHARE = 0.8
+const OTHERS_SHARE = 0.2
 const FLOODER = '198.51.100.1'
 /** One in this many messages of the flooding source. */
-const LOOKED_AT = 20
-const DONE_WITHIN = 180_000
+const SAMPLE_INTERVAL = 20
+const STORED_WITHIN_MS = 180_000
 
-/** Others wait no longer than three times as long as without a flood, or a second; clients no longer than half a second. */
-const SLOWER = 3
-/** Half of the flooder's wait at least twice as long as half of the others', or nothing was seen of a flood. */
-const LATER = 2
-const LATEST_MS = 1_000
-const LATEST_ANSWER_MS = 500
-const ASK_INTERVAL_MS = 100
+/** Limits during the flood: three times the latency without a flood. Latencies below the tolerated values are never a violation. */
+const MAX_SLOWDOWN = 3
+/** Minimum ratio of the median latencies of the flooder and of the others. A lower one means that no flood took place. */
+const MIN_FLOODER_FACTOR = 2
+const TOLERATED_LATENCY_MS = 1_000
+const TOLERATED_RESPONSE_MS = 500
+const REQUEST_INTERVAL_MS = 100
 
 /**
- * One source sends four of five messages, as many as the pod can process in the meantime, and all of them are queued before those of
- * other sources; reports whether other sources and clients are delayed.
+ * One source sends four of five messages, and all of them are queued before those of the other sources. Returns whether other sources
+ * and clients are not delayed.
  */
-export async function soakFlood({ seed, store: onlyStore, size = PROBE }: SoakOptions): Promise<boolean> {
-  const wrongs: string[] = []
+export async function soakFlood({ seed, store: onlyStore, size = PROBE_MESSAGES }: SoakOptions): Promise<boolean> {
+  const violations: string[] = []
   for (const { store } of queueBackends.filter((backend) => onlyStore === undefined || backend.store === onlyStore)) {
-    console.log(`One source fills the queue, with the queue in ${store}, seed ${seed}`)
+    console.log(`One source floods the queue, with the queue in ${store}, seed ${seed}`)
     await using mixedLoadPod = await startMixedLoadPod(store)
-    wrongs.push(...(await underFlood(mixedLoadPod, size)))
+    violations.push(...(await measureFlood(mixedLoadPod, size)))
   }
-  for (const wrong of wrongs) console.log(`  WRONG: ${wrong}`)
-  return wrongs.length === 0
+  for (const violation of violations) console.log(`  WRONG: ${violation}`)
+  return violations.length === 0
 }
 
-async function underFlood(mixedLoadPod: MixedLoadPod, size: number): Promise<readonly string[]> {
+async function measureFlood(mixedLoadPod: MixedLoadPod, size: number): Promise<readonly string[]> {
   const { pod, web, localUsers } = mixedLoadPod
   await using remotePods = await startRemotePods(pod, localUsers)
   const root = await makeRoot(remotePods.authors, web.base)
-  await takeIn(mixedLoadPod, makeMessages(root, size / 4)) // warm-up
+  await storeMessages(mixedLoadPod, makeMessages(root, size / 4)) // warm-up
   const probe = makeMessages(root, size)
-  const began = performance.now()
-  await takeIn(mixedLoadPod, probe)
-  const perSecond = size / ((performance.now() - began) / 1_000)
-  console.log(`  it takes in ${perSecond.toFixed(0)} messages a second`)
+  const startedAt = performance.now()
+  await storeMessages(mixedLoadPod, probe)
+  const perSecond = size / ((performance.now() - startedAt) / 1_000)
+  console.log(`  the pod stores ${perSecond.toFixed(0)} messages per second`)
 
-  const many = (part: number) => Math.round(part * perSecond * SECONDS)
-  const flooding = makeMessages(root, Math.max(many(FLOOD), FLOOD_MESSAGES))
-  const calm = await measure(mixedLoadPod, makeMessages(root, many(OTHERS)), [])
-  const flooded = await measure(mixedLoadPod, makeMessages(root, many(OTHERS)), flooding)
-  for (const [name, measured] of Object.entries({ calm, flooded })) {
+  const countFor = (fraction: number) => Math.round(fraction * perSecond * SECONDS)
+  const flooding = makeMessages(root, Math.max(countFor(FLOOD_SHARE), FLOOD_MESSAGES))
+  const baseline = await measure(mixedLoadPod, makeMessages(root, countFor(OTHERS_SHARE)), [])
+  const flooded = await measure(mixedLoadPod, makeMessages(root, countFor(OTHERS_SHARE)), flooding)
+  for (const [name, measured] of Object.entries({ baseline, flooded })) {
     console.log(`  ${name.padEnd(8)} ${lineOf(measured)}`)
   }
-  const latest = Math.max(SLOWER * p(calm.others, 0.99), LATEST_MS)
-  const latestAnswer = Math.max(SLOWER * p(calm.answers, 0.95), LATEST_ANSWER_MS)
-  const wasHeldBack = p(flooded.flooder, 0.5) >= LATER * p(flooded.others, 0.5)
+  const maxLatencyMs = Math.max(MAX_SLOWDOWN * percentile(baseline.others, 0.99), TOLERATED_LATENCY_MS)
+  const maxResponseMs = Math.max(MAX_SLOWDOWN * percentile(baseline.responseTimes, 0.95), TOLERATED_RESPONSE_MS)
+  const wasHeldBack = percentile(flooded.flooder, 0.5) >= MIN_FLOODER_FACTOR * percentile(flooded.others, 0.5)
   return [
-    ...calm.failed,
+    ...baseline.failed,
     ...flooded.failed,
-    ...(calm.lost + flooded.lost > 0 ? [`${calm.lost + flooded.lost} messages are lost`] : []),
-    ...(p(flooded.others, 0.99) <= latest ? [] : [`others had to wait for more than ${latest.toFixed(0)} ms (p99)`]),
-    ...(wasHeldBack ? [] : ['the flooder had no longer to wait than others']),
-    ...(p(flooded.answers, 0.95) <= latestAnswer
+    ...(baseline.lost + flooded.lost > 0 ? [`${baseline.lost + flooded.lost} messages are lost`] : []),
+    ...(percentile(flooded.others, 0.99) <= maxLatencyMs
       ? []
-      : [`clients had to wait for more than ${latestAnswer.toFixed(0)} ms (p95)`]),
+      : [`messages of others took more than ${maxLatencyMs.toFixed(0)} ms (p99)`]),
+    ...(wasHeldBack ? [] : ['the messages of the flooder were not delayed']),
+    ...(percentile(flooded.responseTimes, 0.95) <= maxResponseMs
+      ? []
+      : [`clients waited for more than ${maxResponseMs.toFixed(0)} ms (p95)`]),
   ]
 }
 
-interface Measured {
+interface FloodMeasurement {
   /** Milliseconds from sending a message until it is stored. */
   readonly others: readonly number[]
-  /** The same for a sample of the messages of the flooding source. */
+  /** The same times for a sample of the messages of the flooding source. */
   readonly flooder: readonly number[]
-  /** Milliseconds of the responses to clients. */
-  readonly answers: readonly number[]
+  /** Response times of client requests in milliseconds. */
+  readonly responseTimes: readonly number[]
   readonly failed: readonly string[]
   readonly lost: number
 }
 
-/** Queues the flood before the worker resumes and other sources start. */
+/** Queues the flood while the worker is stopped, then resumes the worker and starts the other sources. */
 async function measure(
   mixedLoadPod: MixedLoadPod,
   messages: readonly FloodMessage[],
   flooding: readonly FloodMessage[],
-): Promise<Measured> {
+): Promise<FloodMeasurement> {
   const { pod, web, worker } = mixedLoadPod
   const over = new AbortController()
-  const asking = askAgainAndAgain(mixedLoadPod, over.signal)
+  const clientRequests = sendClientRequests(mixedLoadPod, over.signal)
   const arrivals = watchArrivals(pod)
   const sentAt = new Map<string, number>()
   const expect = (guid: string, due: number) => {
     sentAt.set(guid, due)
     arrivals.expect(guid)
   }
-  const looked = flooding.filter((_, index) => index % LOOKED_AT === 0)
-  for (const { guid } of looked) arrivals.expect(guid)
+  const sampled = flooding.filter((_, index) => index % SAMPLE_INTERVAL === 0)
+  for (const { guid } of sampled) arrivals.expect(guid)
   worker.signal('SIGSTOP')
-  const flooder = flooding.length === 0 ? undefined : await flood(web.base, flooding, FLOODER)
+  const flooder = flooding.length === 0 ? undefined : await sendFlood(web.base, flooding, FLOODER)
   worker.signal('SIGCONT')
   await sendAtRate(web.base, messages, SECONDS, expect)
   for (const [index, { guid }] of flooding.entries()) sentAt.set(guid, flooder?.sentAt[index] ?? Number.NaN)
   over.abort()
-  const requests = await asking
-  await until('all of it is stored', DONE_WITHIN, () => isIdle(pod))
+  const requests = await clientRequests
+  await until('all messages are stored', STORED_WITHIN_MS, () => isIdle(pod))
   const arrivedAt = await arrivals.end()
-  const waited = (some: readonly FloodMessage[]) =>
+  const latenciesOf = (some: readonly FloodMessage[]) =>
     some.flatMap(({ guid }) => {
       const time = (arrivedAt.get(guid) ?? Number.NaN) - (sentAt.get(guid) ?? Number.NaN)
       return Number.isNaN(time) ? [] : [time]
@@ -124,21 +126,21 @@ async function measure(
   const guids = [...messages, ...flooding].map(({ guid }) => guid)
   const stored = await pod.db('comments').whereIn('guid', guids).count().first()
   return {
-    others: waited(messages),
-    flooder: waited(looked),
-    answers: requests.milliseconds,
+    others: latenciesOf(messages),
+    flooder: latenciesOf(sampled),
+    responseTimes: requests.milliseconds,
     failed: requests.failed,
     lost: messages.length + (flooder?.accepted ?? 0) - Number(stored?.['count']),
   }
 }
 
-/** Two users read and one of them writes, at most ten times a second. */
-async function askAgainAndAgain({ web, localUsers }: MixedLoadPod, over: AbortSignal): Promise<Requests> {
+/** Requests of two users, at most ten times per second, until the signal is aborted. */
+async function sendClientRequests({ web, localUsers }: MixedLoadPod, over: AbortSignal): Promise<Requests> {
   const requests = noRequests()
   const [alice, bob] = localUsers.map((who) => openClient(web.base, who, requests))
   const actions = noUserActions()
   while (!over.aborted) {
-    const next = pause(ASK_INTERVAL_MS)
+    const next = pause(REQUEST_INTERVAL_MS)
     await Promise.all([alice?.get('/streams/main'), bob?.get('/notifications')])
     if (alice) await publishAll([alice], actions)
     await next
@@ -146,20 +148,20 @@ async function askAgainAndAgain({ web, localUsers }: MixedLoadPod, over: AbortSi
   return requests
 }
 
-/** Resolves when all messages are stored. */
-async function takeIn({ pod, web }: MixedLoadPod, messages: readonly FloodMessage[]): Promise<void> {
-  await flood(web.base, messages, FLOODER)
-  await until('all of it is stored', DONE_WITHIN, () => isIdle(pod, ['inbound', 'fetch']))
+/** Sends messages, and waits until all are stored. */
+async function storeMessages({ pod, web }: MixedLoadPod, messages: readonly FloodMessage[]): Promise<void> {
+  await sendFlood(web.base, messages, FLOODER)
+  await until('all messages are stored', STORED_WITHIN_MS, () => isIdle(pod, ['inbound', 'fetch']))
 }
 
-function lineOf({ others, flooder, answers }: Measured): string {
-  const times = (values: readonly number[], part: number) =>
-    `${p(values, 0.5).toFixed(0)} ms (p50) ${p(values, part).toFixed(0)} ms (p${part * 100})`
-  const ofFlooder = flooder.length === 0 ? '' : `, of the flooder ${times(flooder, 0.99)}`
-  return `others stored after ${times(others, 0.99)}${ofFlooder}, clients answered in ${times(answers, 0.95)}`
+function lineOf({ others, flooder, responseTimes }: FloodMeasurement): string {
+  const times = (values: readonly number[], fraction: number) =>
+    `${percentile(values, 0.5).toFixed(0)} ms (p50) ${percentile(values, fraction).toFixed(0)} ms (p${fraction * 100})`
+  const ofFlooder = flooder.length === 0 ? '' : `, those of the flooder after ${times(flooder, 0.99)}`
+  return `others stored after ${times(others, 0.99)}${ofFlooder}, responses to clients in ${times(responseTimes, 0.95)}`
 }
 
-function p(values: readonly number[], part: number): number {
+function percentile(values: readonly number[], fraction: number): number {
   const sorted = values.toSorted((one, other) => one - other)
-  return sorted[Math.floor(sorted.length * part)] ?? Number.NaN
+  return sorted[Math.floor(sorted.length * fraction)] ?? Number.NaN
 }

@@ -10,36 +10,36 @@ export interface WorkerInstructions {
   readonly threads: boolean
 }
 
-export interface MortalWorkers {
+export interface KilledWorkers {
   /** Log lines of all workers at level warning and above. */
-  readonly said: readonly Record<string, unknown>[]
+  readonly logLines: readonly Record<string, unknown>[]
   readonly killed: number
   /** Stops killing workers. */
-  spare(): Promise<void>
+  stopKilling(): Promise<void>
   close(): Promise<void>
 }
 
-export interface MortalWorkersOptions {
-  /** Time that both workers run before one is killed. */
+export interface KilledWorkersOptions {
+  /** Run time of the workers between two kills. */
   readonly lifeMs: number
-  /** Default: workers are killed until they are spared. */
+  /** Number of kills. Default: until `stopKilling`. */
   readonly kills?: number | undefined
   readonly workerFile?: string
 }
 
-/** Runs two worker processes. When both have worked for some time, one is killed with its active jobs, and replaced. */
-export function startMortalWorkers(
+/** Runs two worker processes. Each is killed in turn while it runs jobs, and replaced. */
+export function startKilledWorkers(
   instructions: WorkerInstructions,
-  { lifeMs, kills = Number.POSITIVE_INFINITY, workerFile = burstWorker }: MortalWorkersOptions,
-): MortalWorkers {
-  const said: Record<string, unknown>[] = []
-  const spared = new AbortController()
+  { lifeMs, kills = Number.POSITIVE_INFINITY, workerFile = burstWorker }: KilledWorkersOptions,
+): KilledWorkers {
+  const logLines: Record<string, unknown>[] = []
+  const stopped = new AbortController()
   let killed = 0
 
   function start(): TestProcess {
     const worker = startProcess(workerFile, instructions)
-    worker.onMessage(({ said: line }) => {
-      if (typeof line === 'object' && line !== null) said.push({ ...line })
+    worker.onMessage(({ logLine: line }) => {
+      if (typeof line === 'object' && line !== null) logLines.push({ ...line })
     })
     return worker
   }
@@ -48,8 +48,8 @@ export function startMortalWorkers(
   async function killInTurn(): Promise<void> {
     for (let turn = 0; killed < kills; turn = 1 - turn) {
       await Promise.all(workers.map((worker) => worker.messageWith('ready'))) // a kill without active jobs would test nothing
-      await pause(lifeMs, undefined, { signal: spared.signal }).catch(() => {})
-      if (spared.signal.aborted) return
+      await pause(lifeMs, undefined, { signal: stopped.signal }).catch(() => {})
+      if (stopped.signal.aborted) return
       await workers[turn]?.kill()
       workers[turn] = start()
       killed += 1
@@ -57,19 +57,19 @@ export function startMortalWorkers(
   }
   const killing = killInTurn()
 
-  async function spare(): Promise<void> {
-    spared.abort()
+  async function stopKilling(): Promise<void> {
+    stopped.abort()
     await killing
   }
 
   return {
-    said,
+    logLines,
     get killed() {
       return killed
     },
-    spare,
+    stopKilling,
     async close() {
-      await spare()
+      await stopKilling()
       await Promise.all(workers.map((worker) => worker.kill()))
     },
   }

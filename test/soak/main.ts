@@ -15,7 +15,7 @@ export interface SoakOptions {
   readonly minutes: number | undefined
 }
 
-/** Long runs under load and faults: too long for the test suite, meant for the time before a release. */
+/** Long runs under load and faults, for the time before a release. They are too long for the test suite. */
 const soaks: ReadonlyMap<string, (options: SoakOptions) => Promise<boolean>> = new Map([
   ['inbound', soakInbound],
   ['outbound', soakOutbound],
@@ -32,8 +32,8 @@ const { values, positionals } = parseArgs({
   },
   allowPositionals: true,
 })
-const chosen = soaks.get(positionals[0] ?? '')
-if (chosen === undefined) {
+const soak = soaks.get(positionals[0] ?? '')
+if (soak === undefined) {
   console.error(
     `npm run soak -- <${[...soaks.keys()].join(' | ')}> [--seed 1] [--store Redis] [--size 20000] [--minutes 8]`,
   )
@@ -41,14 +41,14 @@ if (chosen === undefined) {
 }
 // Child processes end with this process, which ends by the signal.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
-const isWell = await chosen({
+const isOk = await soak({
   seed: Number(values.seed ?? Date.now() % 1_000_000),
   store: values.store,
-  size: numberIn(values.size),
-  minutes: numberIn(values.minutes),
+  size: parseNumber(values.size),
+  minutes: parseNumber(values.minutes),
 })
-process.exit(isWell ? 0 : 1)
+process.exit(isOk ? 0 : 1)
 
-function numberIn(text: string | undefined): number | undefined {
+function parseNumber(text: string | undefined): number | undefined {
   return text === undefined ? undefined : Number(text)
 }

@@ -28,12 +28,12 @@ export interface UserWithToken {
   readonly token: string
 }
 
-/** One process of the pod, and the address of its metrics. */
+/** A process of the pod with the URL of its metrics. */
 export interface WatchedProcess extends PodProcess {
   readonly metrics: string
 }
 
-/** A pod as an operator runs it, on its own stores. */
+/** A pod with a web and a worker process, on its own stores. */
 export interface MixedLoadPod extends AsyncDisposable {
   /** The stores of the pod, opened in the test process. */
   readonly pod: OpenServices
@@ -44,17 +44,17 @@ export interface MixedLoadPod extends AsyncDisposable {
 }
 
 const NAMES = ['alice', 'bob', 'carol', 'dan', 'eve'] as const
-const AN_HOUR = 3_600
-/** Runs the garbage collection on request and reports the memory in use. */
+const TOKEN_LIFETIME_SECONDS = 3_600
+/** Preloaded module that collects garbage on request and reports the used memory. */
 const measuredHeap = new URL('../faults/matrix/hooks/measured-heap.mjs', import.meta.url).href
 
 export async function startMixedLoadPod(store: 'Redis' | 'PostgreSQL'): Promise<MixedLoadPod> {
-  const undo: (() => Promise<unknown>)[] = []
+  const cleanups: (() => Promise<unknown>)[] = []
   async function close(): Promise<void> {
-    for (const step of undo.splice(0).reverse()) await step()
+    for (const step of cleanups.splice(0).reverse()) await step()
   }
   try {
-    return { ...(await build(store, undo)), [Symbol.asyncDispose]: close }
+    return { ...(await build(store, cleanups)), [Symbol.asyncDispose]: close }
   } catch (error) {
     await close()
     throw error
@@ -63,22 +63,22 @@ export async function startMixedLoadPod(store: 'Redis' | 'PostgreSQL'): Promise<
 
 async function build(
   store: 'Redis' | 'PostgreSQL',
-  undo: (() => Promise<unknown>)[],
+  cleanups: (() => Promise<unknown>)[],
 ): Promise<Omit<MixedLoadPod, typeof Symbol.asyncDispose>> {
   const folder = await mkdtemp(join(memoryFolder(), 'pod-test-soak-'))
-  undo.push(() => rm(folder, { recursive: true, force: true }))
+  cleanups.push(() => rm(folder, { recursive: true, force: true }))
   const database = await startEmbeddedPostgres(join(folder, 'postgres'))
-  const leaveNothing = () => {
+  const cleanUpOnExit = () => {
     process.kill(database.pid, 'SIGQUIT')
     rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 25 })
   }
-  process.once('exit', leaveNothing)
-  undo.push(async () => {
-    process.off('exit', leaveNothing)
+  process.once('exit', cleanUpOnExit)
+  cleanups.push(async () => {
+    process.off('exit', cleanUpOnExit)
     await database.stop()
   })
   const redis = store === 'Redis' ? await startTestRedis() : undefined
-  if (redis) undo.push(() => redis.stop())
+  if (redis) cleanups.push(() => redis.stop())
   await createTables(database.url)
 
   const environment: NodeJS.ProcessEnv = {
@@ -94,15 +94,15 @@ async function build(
   }
   const config = readConfig({ ...environment, DATA_DIR: folder })
   const pod = await openServices(config, 'worker', { crypto: fixedKeyCrypto(), log: pino({ level: 'silent' }) })
-  undo.push(() => pod.close())
+  cleanups.push(() => pod.close())
   const localUsers: UserWithToken[] = []
   for (const name of NAMES) localUsers.push(await addUser(pod, name))
-  await befriend(pod, localUsers)
+  await addContacts(pod, localUsers)
 
   async function start(kind: 'web' | 'worker'): Promise<WatchedProcess> {
     const admin = `127.0.0.1:${await freePort()}`
     const started = await startPodProcess(kind, { ...environment, ADMIN_LISTEN: admin }, folder, [measuredHeap])
-    undo.push(() => started.kill())
+    cleanups.push(() => started.kill())
     return { ...started, metrics: `http://${admin}/metrics` }
   }
   const [web, worker] = await Promise.all([start('web'), start('worker')])
@@ -113,12 +113,12 @@ async function addUser(pod: OpenServices, username: string): Promise<UserWithTok
   const { guid, address } = await createUser(pod, { username, password: `the password of ${username}` })
   const { id: userId, personId } = await User.byUsername(pod.db, username).throwIfNotFound()
   const { publicKey } = await Person.query(pod.db).findById(personId).throwIfNotFound()
-  const { accessToken: token } = await mintToken(pod, username, { scopes: SCOPES, lifetime: AN_HOUR })
+  const { accessToken: token } = await mintToken(pod, username, { scopes: SCOPES, lifetime: TOKEN_LIFETIME_SECONDS })
   return { userId, personId, username, guid, address, publicKey, token }
 }
 
-/** Makes all local users share with each other. */
-async function befriend({ db }: OpenServices, people: readonly UserWithToken[]): Promise<void> {
+/** Adds contacts between all local users. */
+async function addContacts({ db }: OpenServices, people: readonly UserWithToken[]): Promise<void> {
   const pairs = people.flatMap(({ userId, personId: own }) =>
     people.flatMap(({ personId }) => (personId === own ? [] : [{ userId, personId, sharing: true, receiving: true }])),
   )

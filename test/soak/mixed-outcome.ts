@@ -3,64 +3,68 @@ import type { LikeEntity } from '../../src/protocol/entities/relayables.js'
 import type { Services } from '../../src/services/services.js'
 import type { Follower } from '../support/http/event-stream.js'
 import type { Burst, LocalPost } from './burst-messages.js'
-import { wrongsOf } from './burst-outcome.js'
+import { findViolations } from './burst-outcome.js'
 import type { UserActions } from './client-sessions.js'
 import type { UserWithToken } from './mixed-load-pod.js'
 import type { Requests } from './persistent-client.js'
-import type { Talk } from './private-messages.js'
+import type { PrivateMessages } from './private-messages.js'
 
 /** All messages and client requests that the pod has acknowledged. */
-export interface Life {
+export interface AcknowledgedWork {
   readonly bursts: readonly Burst[]
-  readonly talks: readonly Talk[]
+  readonly privateBatches: readonly PrivateMessages[]
   readonly actions: UserActions
   readonly requests: Requests
 }
 
-/** All lost, doubled, miscounted or abandoned work, as sentences; `said` are the log lines at level warning and above. */
-export async function wrongsOfLife(
+/** All lost, repeated, miscounted or abandoned work, as sentences. `logLines` are those at level warning and above. */
+export async function findMixedViolations(
   pod: Services,
-  { bursts, talks, actions, requests }: Life,
-  said: readonly Record<string, unknown>[],
+  { bursts, privateBatches, actions, requests }: AcknowledgedWork,
+  logLines: readonly Record<string, unknown>[],
 ): Promise<readonly string[]> {
-  const own = await likesOf(pod, actions)
+  const localLikes = await likesOf(pod, actions)
   const burst: Burst = {
     envelopes: [],
     posts: bursts.flatMap(({ posts }) => posts),
     reshares: bursts.flatMap(({ reshares }) => reshares),
     comments: [...bursts.flatMap(({ comments }) => comments), ...actions.comments.map(commentOf)],
-    likes: [...bursts.flatMap(({ likes }) => likes), ...own.likes],
-    broken: bursts.flatMap(({ broken }) => broken),
+    likes: [...bursts.flatMap(({ likes }) => likes), ...localLikes.likes],
+    invalid: bursts.flatMap(({ invalid }) => invalid),
   }
-  const privatePosts: LocalPost[] = talks.flatMap(({ posts }) => posts)
+  const privatePosts: LocalPost[] = privateBatches.flatMap(({ posts }) => posts)
   const conversations = [
-    ...talks.flatMap((talk) => talk.conversations.map(({ guid }) => guid)),
+    ...privateBatches.flatMap((batch) => batch.conversations.map(({ guid }) => guid)),
     ...actions.conversations,
   ]
-  const messages = [...talks.flatMap((talk) => talk.messages.map(({ guid }) => guid)), ...actions.messages]
+  const messages = [...privateBatches.flatMap((batch) => batch.messages.map(({ guid }) => guid)), ...actions.messages]
   const dead = await listDeadLetters(pod)
   const photos: readonly string[] = await pod.db('photos').whereNull('remotePath').pluck('guid')
   return [
-    ...(await wrongsOf(pod, burst, [...actions.posts, ...privatePosts], said, { notifications: 'not looked at' })),
-    ...own.wrongs,
+    ...(await findViolations(pod, burst, [...actions.posts, ...privatePosts], logLines, {
+      onlyBurstNotifications: true,
+    })),
+    ...localLikes.violations,
     ...missing('conversations', conversations, await pod.db('conversations').pluck('guid')),
     // The API does not return the guid of the first message of a local conversation.
     ...missing('messages', messages, await pod.db('messages').pluck('guid'), actions.conversations.length),
     // An upload whose response was lost is repeated, and stored twice.
-    ...missing('photos', actions.photos, photos, requests.askedAgain + requests.failed.length),
+    ...missing('photos', actions.photos, photos, requests.retried + requests.failed.length),
     ...dead.map(({ queue, name, fault }) => `a dead letter, ${name} of ${queue}: ${fault}`),
-    ...said.filter(({ level }) => Number(level) >= ERROR).map((line) => `an error in the log: ${JSON.stringify(line)}`),
+    ...logLines
+      .filter(({ level }) => Number(level) >= ERROR)
+      .map((line) => `an error in the log: ${JSON.stringify(line)}`),
   ]
 }
 
 const ERROR = 50
 const createdAt = new Date('2025-05-06T07:08:09Z')
 
-function commentOf(deed: UserActions['comments'][number]): Burst['comments'][number] {
-  return { ...deed, type: 'comment', text: '', created_at: createdAt }
+function commentOf(comment: UserActions['comments'][number]): Burst['comments'][number] {
+  return { ...comment, type: 'comment', text: '', created_at: createdAt }
 }
 
-/** The API does not return their guids. */
+/** The likes of local users with their guids, which the API does not return. */
 async function likesOf({ db }: Services, actions: UserActions) {
   const rows: readonly { guid: string; postGuid: string; author: string }[] = await db('likes')
     .join('posts', 'posts.id', 'likes.postId')
@@ -71,37 +75,44 @@ async function likesOf({ db }: Services, actions: UserActions) {
     return { ...row, type: 'like', parent_guid: postGuid, parent_type: 'Post', positive: true }
   })
   const name = ({ author, parent_guid: guid }: UserActions['likes'][number]) => `${author} ${guid}`
-  return { likes, wrongs: missing('likes of people here', actions.likes.map(name), likes.map(name)) }
+  return { likes, violations: missing('likes of local users', actions.likes.map(name), likes.map(name)) }
 }
 
-/** Each message of a friend is received once, also after a lost connection. */
-export function wrongsHeard(
+/** Checks that a stream has each message of a friend once, also after a lost connection. */
+export function findStreamViolations(
   { username, address }: UserWithToken,
   events: Follower['events'],
-  talks: readonly Talk[],
+  privateBatches: readonly PrivateMessages[],
 ): readonly string[] {
-  const conversations = talks.flatMap((talk) => talk.conversations)
+  const conversations = privateBatches.flatMap((batch) => batch.conversations)
   const own = new Set(conversations.filter(({ localUser }) => localUser.address === address).map(({ guid }) => guid))
-  const expected = talks.flatMap(({ messages }) => messages.filter((message) => own.has(message.conversation_guid)))
-  const heard = events.filter(({ type }) => type === 'message').map(({ data }) => String(data.guid))
-  const lost = expected.filter(({ guid }) => !heard.includes(guid)).length
+  const expected = privateBatches.flatMap(({ messages }) =>
+    messages.filter((message) => own.has(message.conversation_guid)),
+  )
+  const received = events.filter(({ type }) => type === 'message').map(({ data }) => String(data.guid))
+  const lost = expected.filter(({ guid }) => !received.includes(guid)).length
   const gaps = events.filter(({ type }) => type === 'reset').length
   return [
-    ...(lost > 0 ? [`${username} has not heard ${lost} of ${expected.length} messages`] : []),
-    ...(new Set(heard).size < heard.length ? [`${username} has heard a message twice`] : []),
+    ...(lost > 0 ? [`${username} has not received ${lost} of ${expected.length} messages`] : []),
+    ...(new Set(received).size < received.length ? [`${username} has received a message twice`] : []),
     ...(gaps > 0 ? [`the stream of ${username} has ${gaps} gaps`] : []),
   ]
 }
 
-const SHOWN = 5
+const MAX_LISTED = 5
 
-function missing(what: string, expected: readonly string[], found: readonly string[], further = 0): readonly string[] {
-  const there = new Set(found)
-  const lost = expected.filter((name) => !there.has(name))
+function missing(
+  subject: string,
+  expected: readonly string[],
+  found: readonly string[],
+  further = 0,
+): readonly string[] {
+  const foundNames = new Set(found)
+  const lost = expected.filter((name) => !foundNames.has(name))
   const surplus = found.length - expected.length - further
   return [
-    ...lost.slice(0, SHOWN).map((name) => `${what}: ${name} is lost`),
-    ...(lost.length > SHOWN ? [`${what}: and ${lost.length - SHOWN} more are lost`] : []),
-    ...(surplus > 0 ? [`${what}: ${surplus} too many`] : []),
+    ...lost.slice(0, MAX_LISTED).map((name) => `${subject}: ${name} is lost`),
+    ...(lost.length > MAX_LISTED ? [`${subject}: and ${lost.length - MAX_LISTED} more are lost`] : []),
+    ...(surplus > 0 ? [`${subject}: ${surplus} too many`] : []),
   ]
 }

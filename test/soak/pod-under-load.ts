@@ -8,7 +8,7 @@ import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import { startTestRedis, type TestRedis } from '../support/queues/redis-server.js'
 
 /** The web part of a pod in this process, on its own stores that can be killed; its workers are separate processes. */
-export interface BesiegedPod {
+export interface PodUnderLoad {
   readonly pod: OpenServices
   readonly database: CrashingDatabase
   readonly redis: TestRedis | undefined
@@ -19,7 +19,7 @@ export interface BesiegedPod {
   close(): Promise<void>
 }
 
-export async function startBesiegedPod(store: 'Redis' | 'PostgreSQL'): Promise<BesiegedPod> {
+export async function startPodUnderLoad(store: 'Redis' | 'PostgreSQL'): Promise<PodUnderLoad> {
   const database = await startCrashingDatabase()
   const redis = store === 'Redis' ? await startTestRedis('--appendfsync', 'always') : undefined
   const environment: NodeJS.ProcessEnv = {

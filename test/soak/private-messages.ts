@@ -14,7 +14,7 @@ export interface EncryptedEnvelope {
 }
 
 /** Private messages of friends to single local users. */
-export interface Talk {
+export interface PrivateMessages {
   readonly encryptedEnvelopes: readonly EncryptedEnvelope[]
   readonly posts: readonly StatusMessageEntity[]
   readonly conversations: readonly OpenConversation[]
@@ -27,14 +27,14 @@ export interface OpenConversation {
   readonly localUser: UserWithToken
 }
 
-/** Makes this many private posts and new conversations, and one more message in each open conversation. */
-export function makeTalk(
+/** Makes `count` private posts and conversations, and one more message in each open conversation. */
+export function makePrivateMessages(
   friends: readonly FakePerson[],
   localUsers: readonly UserWithToken[],
   open: readonly OpenConversation[],
-  many: number,
-): Talk {
-  const pairs = Array.from({ length: many }, (_, index) => pairOf(friends, localUsers, index))
+  count: number,
+): PrivateMessages {
+  const pairs = Array.from({ length: count }, (_, index) => pairOf(friends, localUsers, index))
   const posts: StatusMessageEntity[] = []
   const messages: MessageEntity[] = []
   const conversations: OpenConversation[] = []

@@ -5,53 +5,53 @@ import { memoryOf } from '../../bench/machine/processor-time.js'
 import { readWorkStatus } from '../../src/jobs/operations/work-status.js'
 import type { MixedLoadPod, WatchedProcess } from './mixed-load-pod.js'
 
-/** Only values of an idle pod are compared: under load a process may need more. */
+/** Phase of the load. Only values at rest are compared, because a process may need more memory under load. */
 type Phase = 'burst' | 'settling' | 'rest'
 
 /** Measurements of a pod at one time. */
-export interface VitalSigns {
+export interface PodSample {
   readonly phase: Phase
   /** Seconds since the start. */
   readonly seconds: number
-  /** By name; the suffix of the name selects the limit. */
+  /** Values by name. The end of the name selects the limit. */
   readonly figures: Readonly<Record<string, number>>
 }
 
 const POLL_INTERVAL_MS = 5_000
 const MEGABYTE = 2 ** 20
 
-/** Measures every few seconds; discards measurements during a change of phase. */
-export function startWatch(mixedLoadPod: MixedLoadPod) {
+/** Measures every few seconds. Discards measurements during a change of the phase. */
+export function startSampler(mixedLoadPod: MixedLoadPod) {
   const monitor = openMonitor(mixedLoadPod)
-  const signs: VitalSigns[] = []
+  const samples: PodSample[] = []
   const over = new AbortController()
   const began = performance.now()
   const seconds = () => (performance.now() - began) / 1_000
 
-  async function look(kept?: 'kept'): Promise<void> {
-    const { phase } = watch
-    const figures = await monitor.look(kept)
-    if (phase === watch.phase) signs.push({ phase, seconds: seconds(), figures })
+  async function takeSample(kept?: 'kept'): Promise<void> {
+    const { phase } = sampler
+    const figures = await monitor.readFigures(kept)
+    if (phase === sampler.phase) samples.push({ phase, seconds: seconds(), figures })
   }
-  async function lookAgainAndAgain(): Promise<void> {
+  async function sampleRepeatedly(): Promise<void> {
     while (!over.signal.aborted) {
-      await look()
+      await takeSample()
       await pause(POLL_INTERVAL_MS, undefined, { signal: over.signal }).catch(() => {})
     }
   }
-  const watch = {
+  const sampler = {
     phase: 'burst' as Phase,
     seconds,
-    look,
-    async end(): Promise<readonly VitalSigns[]> {
+    takeSample,
+    async end(): Promise<readonly PodSample[]> {
       over.abort()
-      await looking
+      await sampling
       monitor.close()
-      return signs
+      return samples
     },
   }
-  const looking = lookAgainAndAgain()
-  return watch
+  const sampling = sampleRepeatedly()
+  return sampler
 }
 
 /** Reads all values; `kept` is the memory of each process after garbage collection. */
@@ -59,7 +59,7 @@ function openMonitor({ pod, redis, web, worker }: MixedLoadPod) {
   const client = redis && new Redis(redis.url)
   const processes = Object.entries({ web, worker })
   return {
-    async look(kept?: 'kept'): Promise<VitalSigns['figures']> {
+    async readFigures(kept?: 'kept'): Promise<PodSample['figures']> {
       const [ofProcesses, ofQueue, connections, clients] = await Promise.all([
         Promise.all(processes.map(([name, process]) => figuresOf(name, process, kept === 'kept'))),
         readWorkStatus(pod),
@@ -84,21 +84,21 @@ function openMonitor({ pod, redis, web, worker }: MixedLoadPod) {
 async function figuresOf(name: string, process: WatchedProcess, kept: boolean): Promise<Record<string, number>> {
   return {
     [`${name} resident, MB`]: memoryOf(process.pid),
-    ...(kept && { [`${name} kept, MB`]: await keptBy(process) }),
+    ...(kept && { [`${name} kept, MB`]: await keptMemoryOf(process) }),
     [`${name} descriptors`]: readdirSync(`/proc/${process.pid}/fd`).length,
-    [`${name} loop behind, ms`]: await delayOf(process),
+    [`${name} loop behind, ms`]: await loopDelayOf(process),
   }
 }
 
-async function keptBy(process: WatchedProcess): Promise<number> {
-  const answer = process.nextMessage()
+async function keptMemoryOf(process: WatchedProcess): Promise<number> {
+  const reply = process.nextMessage()
   process.send({ measure: true })
-  const { kept } = (await answer) as { readonly kept: number } // sent by the hook
+  const { kept } = (await reply) as { readonly kept: number } // sent by the hook
   return kept / MEGABYTE
 }
 
 /** NaN if the process does not respond in time. */
-async function delayOf({ metrics }: WatchedProcess): Promise<number> {
+async function loopDelayOf({ metrics }: WatchedProcess): Promise<number> {
   try {
     const text = await (await fetch(metrics, { signal: AbortSignal.timeout(3_000) })).text()
     return Number(/^nodejs_eventloop_lag_p99_seconds (\S+)/m.exec(text)?.[1]) * 1_000

@@ -7,7 +7,7 @@ import { type FakePerson, type FakePods, startFakePods } from '../support/federa
 import type { OutboundMessageRow } from '../support/federation/outbound-messages.js'
 import { openTcpProxy } from '../support/http/tcp-proxy.js'
 import type { UserWithToken } from './mixed-load-pod.js'
-import { listeningPods, takes } from './subscribing-pods.js'
+import { accept, addListeningPods } from './subscribing-pods.js'
 
 /** Other pods on local ports: most are healthy, some are slow, some do not respond until the end of an outage. */
 export interface RemotePodsUnderLoad extends AsyncDisposable {
@@ -21,9 +21,12 @@ export interface RemotePodsUnderLoad extends AsyncDisposable {
   failures(): Promise<readonly string[]>
 }
 
-type Condition = 'well' | 'slow' | 'away'
+type Condition = 'healthy' | 'slow' | 'unreachable'
 
-const CONDITIONS: readonly Condition[] = ['well', 'well', 'well', 'well', 'slow', 'slow', 'away', 'away']
+const CONDITIONS: readonly Condition[] = [
+  ...(['healthy', 'healthy', 'healthy', 'healthy'] as const),
+  ...(['slow', 'slow', 'unreachable', 'unreachable'] as const),
+]
 const UNKNOWN_PEOPLE = 12
 const SLOW_MS = 150
 
@@ -36,22 +39,22 @@ export async function startRemotePods(
   const hosts = proxies.map(({ port }) => `localhost:${port}`)
   const people: FakePerson[] = []
   const encryptedEnvelopes: string[][] = hosts.map(() => [])
-  let areBack = false
+  let isOutageOver = false
 
-  function answer(response: ServerResponse, index: number): boolean {
-    if (CONDITIONS[index] === 'away' && !areBack) {
+  function respond(response: ServerResponse, index: number): boolean {
+    if (CONDITIONS[index] === 'unreachable' && !isOutageOver) {
       response.destroy()
       return false
     }
-    if (CONDITIONS[index] === 'slow') setTimeout(() => takes(response), SLOW_MS)
-    else takes(response)
+    if (CONDITIONS[index] === 'slow') setTimeout(() => accept(response), SLOW_MS)
+    else accept(response)
     return true
   }
-  const listeners = await listeningPods(fakePods, pod, hosts, answer)
+  const listeners = await addListeningPods(fakePods, pod, hosts, respond)
   for (const host of hosts)
     fakePods.script(`${host}/.well-known/webfinger`, (_request, response, url) => {
-      const asked = url.searchParams.get('resource')?.replace(/^acct:/, '')
-      const found = people.find(({ address }) => address === asked)
+      const address = url.searchParams.get('resource')?.replace(/^acct:/, '')
+      const found = people.find((person) => person.address === address)
       if (found === undefined) return void response.writeHead(404).end()
       response.setHeader('content-type', 'application/jrd+json')
       response.end(JSON.stringify(writeWebFinger({ ...found, podUrl: `http://${host}/` })))
@@ -62,7 +65,7 @@ export async function startRemotePods(
     people.push(person)
     fakePods.script(`${hosts[index]}/receive/users/${person.guid}`, async (request, response) => {
       const body = await text(request)
-      if (answer(response, index)) encryptedEnvelopes[index]?.push(body)
+      if (respond(response, index)) encryptedEnvelopes[index]?.push(body)
     })
     return person
   }
@@ -75,9 +78,9 @@ export async function startRemotePods(
     return id
   }
 
-  const healthy = CONDITIONS.filter((condition) => condition === 'well').length
+  const healthyPods = CONDITIONS.filter((condition) => condition === 'healthy').length
   const unknownPeople = Array.from({ length: UNKNOWN_PEOPLE }, (_, index) =>
-    addPerson(`author${index}`, index % healthy),
+    addPerson(`author${index}`, index % healthyPods),
   )
   for (const known of unknownPeople.slice(UNKNOWN_PEOPLE / 2)) await register(known)
   const friends = hosts.map((_, index) => addPerson(`friend${index}`, index))
@@ -87,26 +90,26 @@ export async function startRemotePods(
     await pod.db('contacts').insert(rows)
   }
 
-  async function wrongs(): Promise<readonly string[]> {
-    const taken = await listeners.taken(pod)
+  async function findDeliveryFailures(): Promise<readonly string[]> {
+    const received = await listeners.acceptedMessages(pod)
     const messages = await pod
       .db<OutboundMessageRow>('outbound_messages')
       .select('id', 'record', 'guid', 'sentTo', 'public')
     const lost = messages
       .filter((message) => message.public)
       .flatMap(({ id, record, guid, sentTo }) => {
-        const arrived = taken.filter((ids) => ids.includes(id)).length
-        return arrived === sentTo ? [] : [`${record} ${guid} has come to ${arrived} pods, not to ${sentTo}`]
+        const arrivals = received.filter((ids) => ids.includes(id)).length
+        return arrivals === sentTo ? [] : [`${record} ${guid} reached ${arrivals} pods, not ${sentTo}`]
       })
-    const repeated = [...taken.map((ids) => ids.map(String)), ...encryptedEnvelopes].filter(
+    const repeated = [...received.map((ids) => ids.map(String)), ...encryptedEnvelopes].filter(
       (each) => new Set(each).size < each.length,
     ).length
     const sent = messages.filter((message) => !message.public).reduce((sum, { sentTo }) => sum + sentTo, 0)
-    const came = encryptedEnvelopes.reduce((sum, each) => sum + new Set(each).size, 0)
+    const arrivedCount = encryptedEnvelopes.reduce((sum, each) => sum + new Set(each).size, 0)
     return [
       ...lost,
-      ...(repeated > 0 ? [`${repeated} pods have got something twice`] : []),
-      ...(sent === came ? [] : [`${came} private messages have come to others, and ${sent} were written`]),
+      ...(repeated > 0 ? [`${repeated} pods have received a message twice`] : []),
+      ...(sent === arrivedCount ? [] : [`${arrivedCount} private messages have arrived, and ${sent} were written`]),
     ]
   }
 
@@ -115,9 +118,9 @@ export async function startRemotePods(
     authors: unknownPeople,
     friends,
     endOutage() {
-      areBack = true
+      isOutageOver = true
     },
-    failures: wrongs,
+    failures: findDeliveryFailures,
     async [Symbol.asyncDispose]() {
       await Promise.all(proxies.map((proxy) => proxy.close()))
       await fakePods.close()

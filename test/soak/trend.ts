@@ -1,7 +1,7 @@
-import type { VitalSigns } from './process-measurements.js'
+import type { PodSample } from './process-measurements.js'
 
-/** One line of the final table. */
-export interface Finding {
+/** The trend of one value: a line of the final table. */
+export interface Trend {
   readonly name: string
   /** Medians at rest, of the second and the last quarter of the run. */
   readonly before: number
@@ -13,39 +13,38 @@ export interface Finding {
   readonly growth: 'none' | 'too much' | 'not known' | 'not judged'
 }
 
-/** Resident memory grows in steps; memory after garbage collection varies only by a few caches. */
+/** Tolerated growth. Resident memory grows in steps; memory after garbage collection varies only by some caches. */
 const RESIDENT = { part: 0.08, megabytes: 10 }
 const KEPT = { megabytes: 2, megabytesPerMinute: 1 }
-/** A pool may open a few more connections; a leak grows with every message. */
-const FEW = 3
+/** Tolerated new connections or descriptors of a pool. A leak grows with every message. */
+const MAX_NEW_HANDLES = 3
 
 /**
- * The first quarter is for warming up. From then on, at rest: the median of the last quarter may be no more than that of the
- * second quarter, plus 8 % and 10 MB for resident memory; 2 MB, plus 1 MB for each minute between the two, for memory after
- * garbage collection; 3 for descriptors and connections.
+ * Compares the medians at rest of the second and the last quarter; the first quarter is the warm-up. Tolerated growth: 8 % and 10 MB
+ * for resident memory; 2 MB, plus 1 MB per minute, for memory after garbage collection; 3 for descriptors and connections.
  */
-export function prognosisOf(signs: readonly VitalSigns[]): readonly Finding[] {
-  const end = signs.at(-1)?.seconds ?? 0
+export function analyseTrends(samples: readonly PodSample[]): readonly Trend[] {
+  const end = samples.at(-1)?.seconds ?? 0
   const minutes = end / 2 / 60 // from the middle of the second quarter to that of the last
-  const names = [...new Set(signs.flatMap(({ figures }) => Object.keys(figures)))]
-  const calm = signs.filter(({ phase, seconds }) => phase === 'rest' && seconds >= end / 4)
+  const names = [...new Set(samples.flatMap(({ figures }) => Object.keys(figures)))]
+  const atRest = samples.filter(({ phase, seconds }) => phase === 'rest' && seconds >= end / 4)
   return names.map((name) => {
-    const valuesOf = (some: readonly VitalSigns[]) =>
+    const valuesOf = (some: readonly PodSample[]) =>
       some.map(({ figures }) => figures[name] ?? Number.NaN).filter((value) => !Number.isNaN(value))
-    const before = median(valuesOf(calm.filter(({ seconds }) => seconds < end / 2)))
-    const after = median(valuesOf(calm.filter(({ seconds }) => seconds >= (end * 3) / 4)))
+    const before = median(valuesOf(atRest.filter(({ seconds }) => seconds < end / 2)))
+    const after = median(valuesOf(atRest.filter(({ seconds }) => seconds >= (end * 3) / 4)))
     return {
       name,
       before,
       after,
-      perMinute: slopeOf(calm.map(({ seconds, figures }) => ({ x: seconds / 60, y: figures[name] ?? Number.NaN }))),
-      max: Math.max(...valuesOf(signs)),
+      perMinute: slopeOf(atRest.map(({ seconds, figures }) => ({ x: seconds / 60, y: figures[name] ?? Number.NaN }))),
+      max: Math.max(...valuesOf(samples)),
       growth: growthOf(name, before, after, minutes),
     }
   })
 }
 
-function growthOf(name: string, before: number, after: number, minutes: number): Finding['growth'] {
+function growthOf(name: string, before: number, after: number, minutes: number): Trend['growth'] {
   const max = maxAfter(name, before, minutes)
   if (max === undefined) return 'not judged'
   if (Number.isNaN(after - before)) return 'not known'
@@ -54,7 +53,7 @@ function growthOf(name: string, before: number, after: number, minutes: number):
 
 /** Undefined: no limit. */
 function maxAfter(name: string, before: number, minutes: number): number | undefined {
-  if (/(descriptors|connections)$/.test(name)) return before + FEW
+  if (/(descriptors|connections)$/.test(name)) return before + MAX_NEW_HANDLES
   if (name.endsWith(' kept, MB')) return before + KEPT.megabytes + KEPT.megabytesPerMinute * minutes
   return name.endsWith(', MB') ? before * (1 + RESIDENT.part) + RESIDENT.megabytes : undefined
 }
@@ -73,9 +72,9 @@ function slopeOf(all: readonly { readonly x: number; readonly y: number }[]): nu
   return both / points.reduce((sum, { x }) => sum + (x - x0) ** 2, 0)
 }
 
-export function tableOf(findings: readonly Finding[]): string {
+export function tableOf(trends: readonly Trend[]): string {
   const head = ['', 'before', 'after', 'a minute', 'max', '']
-  const lines = findings.map(({ name, before, after, perMinute, max, growth }) => [
+  const lines = trends.map(({ name, before, after, perMinute, max, growth }) => [
     name,
     ...[before, after, perMinute, max].map((value) => value.toFixed(1)),
     growth === 'too much' ? 'HAS GROWN' : '',

@@ -6,7 +6,7 @@ it.each(queueBackends)(
   'every message of a burst has one effect while processes are killed, with the queue in $store',
   async ({ store }) => {
     const seed = Date.now() % 1_000_000
-    const { wrongs, killed } = await runBurst({
+    const { violations, killed } = await runBurst({
       store,
       seed,
       messages: 400,
@@ -17,7 +17,7 @@ it.each(queueBackends)(
       withinMs: 120_000,
     })
 
-    expect(wrongs, `seed ${seed}`).toEqual([])
+    expect(violations, `seed ${seed}`).toEqual([])
     expect(killed).toBeGreaterThan(0)
   },
   300_000,

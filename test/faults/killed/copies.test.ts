@@ -30,7 +30,7 @@ async function json(words: readonly string[], settings: Settings) {
   return JSON.parse(stdout)
 }
 
-/** Replaces a file by a pipe whose reader waits. `isRead` is true once a process reads it, and then keeps it waiting. */
+/** Replaces a file by a pipe. `isRead` returns true when a process has opened the pipe, which then waits for data. */
 function stallReader(file: string) {
   renameSync(file, `${file}.kept`)
   execFileSync('mkfifo', [file])
@@ -41,7 +41,7 @@ function stallReader(file: string) {
         writer = openSync(file, constants.O_WRONLY | constants.O_NONBLOCK)
         return true
       } catch {
-        return false // nobody has opened it
+        return false // no process has opened the pipe
       }
     },
     end() {

@@ -5,7 +5,7 @@ import { queueBackends } from '../../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('outbound deliveries, with the queue in $store', ({ store }) => {
   it('arrive at every pod and in order while processes are killed', async () => {
-    const { wrongs, killed } = await runFanOut({
+    const { violations, killed } = await runFanOut({
       store,
       pods: 40,
       posts: 5,
@@ -15,12 +15,12 @@ describe.each(queueBackends)('outbound deliveries, with the queue in $store', ({
       withinMs: 120_000,
     })
 
-    expect(wrongs).toEqual([])
+    expect(violations).toEqual([])
     expect(killed).toBeGreaterThan(0)
   }, 300_000)
 
   it('arrive at a healthy pod among many unreachable ones, and at those once they respond again', async () => {
-    const { wrongs } = await runDeadPods({
+    const { violations } = await runDeadPods({
       store,
       silent: 6,
       refusing: 6,
@@ -30,6 +30,6 @@ describe.each(queueBackends)('outbound deliveries, with the queue in $store', ({
       withinMs: 120_000,
     })
 
-    expect(wrongs).toEqual([])
+    expect(violations).toEqual([])
   }, 300_000)
 })

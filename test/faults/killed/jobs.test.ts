@@ -13,17 +13,17 @@ const JOBS = 1_000
 const worker = new URL('../no-op-worker.ts', import.meta.url).pathname
 const producer = new URL('../no-op-producer.ts', import.meta.url).pathname
 
-const undo: (() => Promise<unknown>)[] = []
+const cleanups: (() => Promise<unknown>)[] = []
 afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step()
+  for (const step of cleanups.splice(0).reverse()) await step()
 })
 
 describe.each(queueBackends)('workers, with the queue in $store', ({ store }) => {
   it('run every job once while processes are killed', async () => {
     const database = await startCrashingDatabase()
-    undo.push(() => database.stop())
+    cleanups.push(() => database.stop())
     const redis = store === 'Redis' ? await startTestRedis() : undefined
-    if (redis) undo.push(() => redis.stop())
+    if (redis) cleanups.push(() => redis.stop())
     const instructions = {
       databaseUrl: database.url,
       redisUrl: redis?.url,
@@ -32,12 +32,12 @@ describe.each(queueBackends)('workers, with the queue in $store', ({ store }) =>
     }
     await migrateQueue(database.url)
     const pod = await openQueuePod(instructions)
-    undo.push(() => pod.close())
+    cleanups.push(() => pod.close())
     await makeTables(pod)
 
     const start = (file: string): TestProcess => {
       const started = startProcess(file, instructions)
-      undo.push(() => started.kill())
+      cleanups.push(() => started.kill())
       return started
     }
     let one = start(worker)

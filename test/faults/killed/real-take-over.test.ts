@@ -71,7 +71,7 @@ describe.runIf(REAL_POD !== '')('the database of a real diaspora* pod', () => {
         (await pod.inject({ url: '/api/v1/user', headers: { authorization: `Bearer ${token}` } })).statusCode
       for (const { token, refreshToken, clientId, clientSecret } of tokens) {
         expect(await statusWith(token)).toBe(200)
-        const answer = await postForm(pod.app, '/api/openid_connect/access_tokens', {
+        const response = await postForm(pod.app, '/api/openid_connect/access_tokens', {
           ...{
             grant_type: 'refresh_token',
             refresh_token: refreshToken,
@@ -79,8 +79,8 @@ describe.runIf(REAL_POD !== '')('the database of a real diaspora* pod', () => {
             client_secret: clientSecret,
           },
         })
-        expect(answer.statusCode).toBe(200)
-        expect(await statusWith(answer.json().access_token)).toBe(200)
+        expect(response.statusCode).toBe(200)
+        expect(await statusWith(response.json().access_token)).toBe(200)
       }
     } finally {
       await pod.close()
@@ -90,7 +90,7 @@ describe.runIf(REAL_POD !== '')('the database of a real diaspora* pod', () => {
 const HAS_STAGING_SQL = `select to_regclass('take_over.copied_blocks') is not null as exists`
 const COUNT_BLOCKS_SQL = 'select count(*)::int as count from take_over.copied_blocks'
 const SELECT_STATE_SQL = `select state, step from take_over`
-/** The sessions that copy, build or compare. */
+/** Sessions that copy, build or compare rows. */
 const SELECT_WORKING_SQL = `
   select from pg_stat_activity where datname = current_database() and application_name = 'pod command (take-over)'`
 

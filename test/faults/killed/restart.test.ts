@@ -23,34 +23,34 @@ describe.each(proxies.filter(({ program }) => program !== undefined))(
     let proxy: RunningProxy
     const ports: number[] = []
     const processes: PodProcess[] = []
-    const undo: (() => unknown)[] = []
+    const cleanups: (() => unknown)[] = []
 
     beforeAll(async () => {
       folder = await mkdtemp(join(tmpdir(), 'restart-'))
-      undo.push(() => rm(folder, { recursive: true, force: true }))
+      cleanups.push(() => rm(folder, { recursive: true, force: true }))
       api = await startSampleApiPod()
-      undo.push(() => api.close())
+      cleanups.push(() => api.close())
       const { url, databaseUrl, secretKey } = api.pod.config
       settings = {
         ...{ POD_URL: url, DATABASE_URL: databaseUrl, SECRET_KEY: secretKey, LOG_LEVEL: 'silent' },
-        // The smallest above the time for which nginx leaves out a process after a failure.
+        // Just above the time for which nginx skips a process after a failure.
         ...{ SHUTDOWN_DELAY: '3', WRITE_LIMIT: '0' },
       }
-      undo.push(() => Promise.all(processes.map((each) => each.kill())))
+      cleanups.push(() => Promise.all(processes.map((each) => each.kill())))
       for (const index of [0, 1]) {
         ports.push(await freePort())
         processes.push(await startWeb(index))
       }
       processes.push(await startPodProcess('worker', { ...settings, WORKER_QUEUES: 'notify' }, folder))
       proxy = await start(program, folder, ...ports)
-      undo.push(() => proxy.close())
+      cleanups.push(() => proxy.close())
       for (;;) {
         const answer = await askProxy(proxy, '/health/live').catch(() => undefined)
         if (answer?.status === 200) break
       }
     }, 240_000)
     afterAll(async () => {
-      for (const step of undo.reverse()) await step()
+      for (const step of cleanups.reverse()) await step()
     })
 
     const startWeb = (index: number) => startPodProcess('web', { ...settings, PORT: `${ports[index]}` }, folder)
@@ -64,7 +64,7 @@ describe.each(proxies.filter(({ program }) => program !== undefined))(
         token: api.alice.token,
         query: 'types=post',
       }))
-      undo.push(() => follower.close())
+      cleanups.push(() => follower.close())
       await follower.until(() => follower.placed)
       const written: string[] = []
       const statuses = new Map<string, number>()
@@ -72,8 +72,8 @@ describe.each(proxies.filter(({ program }) => program !== undefined))(
       let isOver = false
       const count = (key: string) => statuses.set(key, (statuses.get(key) ?? 0) + 1)
 
-      /** 503 means that nothing was done: a process that is too busy sheds load, and clients repeat the request. */
-      async function ask(path: string, options: RequestOptions, body?: Buffer): Promise<ProxyAnswer> {
+      /** Repeats a request after 503 with Retry-After: an overloaded process has not run it. */
+      async function requestWithRetries(path: string, options: RequestOptions, body?: Buffer): Promise<ProxyAnswer> {
         for (;;) {
           const answer = await askProxy(proxy, path, options, body)
           if (answer.status !== 503 || answer.headers['retry-after'] === undefined) return answer
@@ -83,13 +83,13 @@ describe.each(proxies.filter(({ program }) => program !== undefined))(
         while (!isOver) {
           requests += 1
           const body = Buffer.from(JSON.stringify({ body: `During a restart, ${requests}`, public: true }))
-          const answer = await ask('/api/v1/posts', { method: 'POST', headers }, body)
+          const answer = await requestWithRetries('/api/v1/posts', { method: 'POST', headers }, body)
           count(`POST ${answer.status}`)
           if (answer.status === 200) written.push(JSON.parse(answer.body).guid)
         }
       }
       async function read(): Promise<void> {
-        while (!isOver) count(`GET ${(await ask('/api/v1/streams/main', { headers })).status}`)
+        while (!isOver) count(`GET ${(await requestWithRetries('/api/v1/streams/main', { headers })).status}`)
       }
 
       const clients = [...Array.from({ length: WRITERS }, write), ...Array.from({ length: READERS }, read)]
@@ -105,7 +105,7 @@ describe.each(proxies.filter(({ program }) => program !== undefined))(
       const texts = await api.pod.db('posts').whereLike('text', 'During a restart, %').pluck<string[]>('text')
       expect(texts.length).toBe(new Set(texts).size)
       expect(texts.length).toBe(written.length)
-      // Those of the sample data may still arrive.
+      // Events of the sample data may still arrive.
       const isWritten = new Set(written)
       const listReceived = () => follower.events.map(({ data }) => data.guid).filter((guid) => isWritten.has(guid))
       await follower.until(() => listReceived().length >= written.length)

@@ -9,7 +9,7 @@ import { createBackup } from '../../../src/operations/backup/create-backup.js'
 import { openRepository } from '../../../src/operations/backup/repositories/repository.js'
 import { restoreBackup } from '../../../src/operations/backup/restore-backup.js'
 import { openServices } from '../../../src/services/open-services.js'
-import { letTimePass } from '../../soak/subscribing-pods.js'
+import { makeDeliveriesDue } from '../../soak/subscribing-pods.js'
 import { until } from '../../soak/until.js'
 import { testLog } from '../../support/assertions/test-log.js'
 import { type CrashingDatabase, startCrashingDatabase } from '../../support/databases/crashing-database.js'
@@ -18,27 +18,27 @@ import { commentBy, postBy } from '../../support/federation/entities.js'
 import { envelopeOf } from '../../support/federation/envelopes.js'
 import { fixedKeyCrypto } from '../../support/pods/fixed-key-crypto.js'
 import { startPodProcess } from '../../support/processes/pod-process.js'
-import { type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
-import { askToReceive } from './senders.js'
+import { type PodUnderFaults, startPodUnderFaults } from './pod-under-faults.js'
+import { postInbound } from './senders.js'
 import { chance, store } from './this-run.js'
 
 const MESSAGES = 600
 const PER_SECOND = 50
-const LANES = 8
+const CONCURRENT_SENDERS = 8
 const SETTLED_WITHIN = 120_000
 
 let folder: string
-/** Where the backup is restored. */
-let place: CrashingDatabase
+/** Database server into which the backup is restored. */
+let restoreTarget: CrashingDatabase
 let podUnderFaults: PodUnderFaults
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'pod-backup-faults-'))
-  podUnderFaults = await startAssailedPod({ store: store() })
-  place = await startCrashingDatabase()
+  podUnderFaults = await startPodUnderFaults({ store: store() })
+  restoreTarget = await startCrashingDatabase()
 })
 afterAll(async () => {
   await podUnderFaults?.close()
-  await place?.stop()
+  await restoreTarget?.stop()
   await rm(folder, { recursive: true, force: true })
 })
 
@@ -50,12 +50,12 @@ it('F38: a backup is made while messages arrive and workers are killed, and is r
     index % 2 === 0 ? postBy(quin) : commentBy(quin, local),
   )
   const accepted = new Set<string>()
-  const line = [...messages]
+  const queue = [...messages]
   async function send(): Promise<void> {
-    for (let message = line.pop(); message !== undefined; message = line.pop()) {
-      const next = pause((LANES * 1_000) / PER_SECOND)
+    for (let message = queue.pop(); message !== undefined; message = queue.pop()) {
+      const next = pause((CONCURRENT_SENDERS * 1_000) / PER_SECOND)
       const envelope = envelopeOf(quin, message)
-      while ((await askToReceive(podUnderFaults, '/receive/public', envelope)).status !== 202) await pause(250)
+      while ((await postInbound(podUnderFaults, '/receive/public', envelope)).status !== 202) await pause(250)
       accepted.add(message.guid)
       await next
     }
@@ -71,22 +71,22 @@ it('F38: a backup is made while messages arrive and workers are killed, and is r
   const repository = openRepository(join(folder, 'backups'), undefined)
   const uninterrupted = { signal: new AbortController().signal, report: () => undefined }
   async function backUp() {
-    await until('a third is accepted', SETTLED_WITHIN, async () => accepted.size > MESSAGES / 3)
+    await until('a third of the messages is accepted', SETTLED_WITHIN, async () => accepted.size > MESSAGES / 3)
     const before = [...accepted]
     const manifest = await createBackup(pod, { repository, recipients: [], settings: [], ...uninterrupted })
     return { before, manifest }
   }
 
   const killing = Promise.all([0, 1].map(killWorkers))
-  const sending = Promise.all(Array.from({ length: LANES }, send))
+  const sending = Promise.all(Array.from({ length: CONCURRENT_SENDERS }, send))
   const { before, manifest } = await backUp()
   await sending
   over.abort()
   await killing
 
-  const { url } = place
+  const { url } = restoreTarget
   const { REDIS_URL: _, ...environment } = podUnderFaults.environment
-  // With the queue in PostgreSQL, whichever the original has.
+  // The restored pod has its queue in PostgreSQL.
   const settings = { ...environment, DATABASE_URL: url, DATA_DIR: join(folder, 'data') }
   const config = readConfig(settings)
   await restoreBackup(manifest, config, url, {
@@ -96,8 +96,8 @@ it('F38: a backup is made while messages arrive and workers are killed, and is r
   const restored = await openServices(config, 'worker', { crypto: fixedKeyCrypto(), log: testLog() })
   const worker = await startPodProcess('worker', settings, folder, [])
   try {
-    await until('nothing is left to do', SETTLED_WITHIN, async () => {
-      await letTimePass(restored)
+    await until('no work is left', SETTLED_WITHIN, async () => {
+      await makeDeliveriesDue(restored)
       return isIdle(restored)
     })
     const stored = [

@@ -7,8 +7,8 @@ import { Profile } from '../../../src/persistence/models/person.js'
 import { until } from '../../soak/until.js'
 import { postBy } from '../../support/federation/entities.js'
 import { addRemotePod, writeMessage } from '../../support/federation/recording-pod.js'
-import { type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
-import { openRide } from './scenario-run.js'
+import { type PodUnderFaults, startPodUnderFaults } from './pod-under-faults.js'
+import { openScenario } from './scenario-run.js'
 import { callApi } from './senders.js'
 import { store } from './this-run.js'
 
@@ -18,9 +18,9 @@ const SHIFTS = { web: [-DAY, DAY], worker: [DAY, -DAY] } as const
 
 let podUnderFaults: PodUnderFaults
 beforeAll(async () => {
-  podUnderFaults = await startAssailedPod({
+  podUnderFaults = await startPodUnderFaults({
     store: store(),
-    hooked: (kind, index) => ({ hooks: ['shifted-clock'], settings: { FAULTS_CLOCK: `${SHIFTS[kind][index]}` } }),
+    hooksOf: (kind, index) => ({ hooks: ['shifted-clock'], settings: { FAULTS_CLOCK: `${SHIFTS[kind][index]}` } }),
   })
 })
 afterAll(() => podUnderFaults?.close())
@@ -29,10 +29,10 @@ afterAll(() => podUnderFaults?.close())
 async function statusesWith(token: string): Promise<readonly unknown[]> {
   const statuses: unknown[] = []
   for (const { base } of podUnderFaults.processes.web) {
-    await until('it answers', 30_000, async () => {
-      const { answer } = await callApi(base, { token }, 'GET', '/streams/main')
-      if (answer.status !== 503) statuses.push(answer.status)
-      return answer.status !== 503
+    await until('the web process responds', 30_000, async () => {
+      const { response } = await callApi(base, { token }, 'GET', '/streams/main')
+      if (response.status !== 503) statuses.push(response.status)
+      return response.status !== 503
     })
   }
   return statuses
@@ -40,28 +40,28 @@ async function statusesWith(token: string): Promise<readonly unknown[]> {
 
 it('F24: messages are neither early nor late nor stored twice', async () => {
   const { pod, alice, fakePods } = podUnderFaults
-  const ride = openRide(podUnderFaults)
+  const scenario = openScenario(podUnderFaults)
   // A retry time that has not come: nothing is sent to this pod.
   const { rows } = await pod.db.raw(`select now() + interval '1 hour' as later`)
   const host = `localhost:${fakePods.server.port}`
   const { id: podId } = await addRemotePod(pod, host, { nextTryAt: rows[0].later })
-  let early: readonly string[] = []
-  const { wrongs } = await ride.under({ messages: 200, perSecond: 20, writesPerSecond: 2 }, async (progress) => {
+  let earlyRequests: readonly string[] = []
+  const { violations } = await scenario.run({ messages: 200, perSecond: 20, writesPerSecond: 2 }, async (progress) => {
     const { id } = await writeMessage(pod, { senderId: alice.id, entity: postBy(alice), pods: [podId] })
     await progress.untilAccepted(1)
-    early = fakePods.requests.filter((request) => request.startsWith(`${host}/receive`))
+    earlyRequests = fakePods.requests.filter((request) => request.startsWith(`${host}/receive`))
     await pod.db('outboundMessages').where({ id }).delete()
   })
 
-  expect(wrongs).toEqual([])
-  expect(early).toEqual([])
+  expect(violations).toEqual([])
+  expect(earlyRequests).toEqual([])
 })
 
 it('F24: a token expires on time', async () => {
   expect(await statusesWith(podUnderFaults.alice.token)).toEqual([200, 200])
 
   const { accessToken } = await mintToken(podUnderFaults.pod, 'alice', { scopes: SCOPES, lifetime: 1 })
-  await until('its time is over', 10_000, async () => {
+  await until('the token has expired', 10_000, async () => {
     const { rows } = await podUnderFaults.pod.db.raw(
       'select max(expires_at) filter (where expires_at < now()) as over from access_tokens',
     )
@@ -84,7 +84,7 @@ it('F24: a birthday is notified on its day', async () => {
   await pod.db('periodic').where({ name: 'birthdays' }).delete()
 
   await Promise.all(Array.from({ length: 8 }, () => pod.jobs.add(birthdaysJob, {})))
-  await podUnderFaults.settled()
+  await podUnderFaults.waitUntilIdle()
 
   expect(await pod.db('notifications').where({ type: 'contacts_birthday' }).select('id')).toHaveLength(1)
 })

@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { until } from '../../soak/until.js'
-import { type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
-import { openRide, type Ride } from './scenario-run.js'
+import { type PodUnderFaults, startPodUnderFaults } from './pod-under-faults.js'
+import { openScenario, type Scenario } from './scenario-run.js'
 import { statusesIn } from './senders.js'
 import { chance, store } from './this-run.js'
 
@@ -14,19 +14,20 @@ const EXPECTED: readonly unknown[] = [200, 202, 503]
 const FATAL = 60
 
 let podUnderFaults: PodUnderFaults
-let ride: Ride
+let scenario: Scenario
 beforeAll(async () => {
-  podUnderFaults = await startAssailedPod({ store: store() })
-  ride = openRide(podUnderFaults)
+  podUnderFaults = await startPodUnderFaults({ store: store() })
+  scenario = openScenario(podUnderFaults)
 })
 afterAll(() => podUnderFaults?.close())
 
-/** Log lines of processes before they ended by themselves. */
-const lastWords = () => podUnderFaults.said().flatMap((line) => (line['level'] === FATAL ? JSON.stringify(line) : []))
+/** Log lines of processes before they crashed. */
+const fatalLogLines = () =>
+  podUnderFaults.logLines().flatMap((line) => (line['level'] === FATAL ? JSON.stringify(line) : []))
 
 it('F12: PostgreSQL crashes five times', async () => {
   const random = chance()
-  const { wrongs, answers, writes } = await ride.under(LOAD, async (progress) => {
+  const { violations, responses, writes } = await scenario.run(LOAD, async (progress) => {
     for (const share of [0.1, 0.25, 0.4, 0.55, 0.7]) {
       await progress.untilAccepted(share)
       await pause(random() * 500)
@@ -34,37 +35,37 @@ it('F12: PostgreSQL crashes five times', async () => {
     }
   })
 
-  expect(wrongs).toEqual([])
-  expect(statusesIn([...answers, ...writes]).filter((status) => !EXPECTED.includes(status))).toEqual([])
-  expect(lastWords()).toEqual([])
+  expect(violations).toEqual([])
+  expect(statusesIn([...responses, ...writes]).filter((status) => !EXPECTED.includes(status))).toEqual([])
+  expect(fatalLogLines()).toEqual([])
 })
 
 it('F13: PostgreSQL is frozen', async () => {
   let [from, to] = [0, 0]
-  const { wrongs, answers, writes } = await ride.under(LOAD, async (progress) => {
+  const { violations, responses, writes } = await scenario.run(LOAD, async (progress) => {
     await progress.untilAccepted(0.3)
     podUnderFaults.database.signal('SIGSTOP')
     from = Date.now()
     await pause(30_000)
     to = Date.now()
     podUnderFaults.database.signal('SIGCONT')
-    await until('it is used again', 30_000, async () =>
+    await until('the database is used again', 30_000, async () =>
       progress.writes.some(({ at, status }) => at > to && status === 200),
     )
   })
 
-  expect(wrongs).toEqual([])
-  expect(statusesIn([...answers, ...writes]).filter((status) => !EXPECTED.includes(status))).toEqual([])
-  const meanwhile = writes.filter(({ at, milliseconds }) => at > from && at + milliseconds < to)
-  expect(statusesIn(meanwhile)).toEqual([503])
-  expect(meanwhile.filter(({ retryAfter }) => retryAfter === null)).toEqual([])
-  expect(lastWords()).toEqual([])
+  expect(violations).toEqual([])
+  expect(statusesIn([...responses, ...writes]).filter((status) => !EXPECTED.includes(status))).toEqual([])
+  const duringFault = writes.filter(({ at, milliseconds }) => at > from && at + milliseconds < to)
+  expect(statusesIn(duringFault)).toEqual([503])
+  expect(duringFault.filter(({ retryAfter }) => retryAfter === null)).toEqual([])
+  expect(fatalLogLines()).toEqual([])
 })
 
 it('F14: connections to PostgreSQL are cut, at random moments and directly after a commit', async () => {
   const { proxy } = podUnderFaults.database
   const load = { ...LOAD, writesPerSecond: 20 }
-  const { wrongs, answers, writes } = await ride.under(load, async (progress) => {
+  const { violations, responses, writes } = await scenario.run(load, async (progress) => {
     for (let cut = 1; cut <= 15; cut += 1) {
       await progress.untilAccepted(cut / 20)
       if (cut % 3 === 0) {
@@ -74,35 +75,35 @@ it('F14: connections to PostgreSQL are cut, at random moments and directly after
     }
   })
 
-  expect(wrongs).toEqual([])
-  expect(statusesIn([...answers, ...writes]).filter((status) => !EXPECTED.includes(status))).toEqual([])
-  expect(lastWords()).toEqual([])
+  expect(violations).toEqual([])
+  expect(statusesIn([...responses, ...writes]).filter((status) => !EXPECTED.includes(status))).toEqual([])
+  expect(fatalLogLines()).toEqual([])
 })
 
 it('F16: another program uses all connections of PostgreSQL', async () => {
-  const taken: Client[] = []
-  const { wrongs, answers, writes } = await ride.under(LOAD, async (progress) => {
+  const connections: Client[] = []
+  const { violations, responses, writes } = await scenario.run(LOAD, async (progress) => {
     const { proxy, directUrl } = podUnderFaults.database
     await progress.untilAccepted(0.2)
     await proxy.refuse()
-    await until('there is no more to be had', 60_000, async () => {
+    await until('no connection is left', 60_000, async () => {
       const more = await takeConnections(directUrl())
-      taken.push(...more)
-      return more.length === 0 && !(await isServed(taken[0]))
+      connections.push(...more)
+      return more.length === 0 && !(await hasPodConnections(connections[0]))
     })
     await proxy.recover()
     await until('a client was refused', 30_000, async () => progress.writes.some(({ status }) => status === 503))
-    await Promise.all(taken.map((client) => client.end().catch(() => undefined)))
+    await Promise.all(connections.map((client) => client.end().catch(() => undefined)))
   })
 
-  expect(wrongs).toEqual([])
-  expect(statusesIn([...answers, ...writes]).filter((status) => !EXPECTED.includes(status))).toEqual([])
-  expect(lastWords()).toEqual([])
+  expect(violations).toEqual([])
+  expect(statusesIn([...responses, ...writes]).filter((status) => !EXPECTED.includes(status))).toEqual([])
+  expect(fatalLogLines()).toEqual([])
 })
 
 it('F35: all processes and stores are killed at once', async () => {
   const { database, redis, processes } = podUnderFaults
-  const { wrongs } = await ride.under(LOAD, async (progress) => {
+  const { violations } = await scenario.run(LOAD, async (progress) => {
     await progress.untilAccepted(0.5)
     await Promise.all([
       ...Object.values(processes).flatMap((each) => each.map((one) => one.kill())),
@@ -115,26 +116,26 @@ it('F35: all processes and stores are killed at once', async () => {
     )
   })
 
-  expect(wrongs).toEqual([])
+  expect(violations).toEqual([])
 })
 
 /** Whether the pod has connections. */
-async function isServed(client: Client | undefined): Promise<boolean> {
+async function hasPodConnections(client: Client | undefined): Promise<boolean> {
   const found = await client?.query(`select from pg_stat_activity where application_name like 'pod %'`)
   return found?.rowCount !== 0
 }
 
 /** Opens connections until none is left. */
 async function takeConnections(url: string): Promise<readonly Client[]> {
-  const taken: Client[] = []
+  const connections: Client[] = []
   for (;;) {
     const client = new Client({ connectionString: url })
     client.on('error', () => {})
     try {
       await client.connect()
     } catch {
-      return taken
+      return connections
     }
-    taken.push(client)
+    connections.push(client)
   }
 }

@@ -15,28 +15,28 @@ import { encryptEnvelopeFor, envelopeOf } from '../../support/federation/envelop
 import type { FakePerson } from '../../support/federation/fake-pods.js'
 import { replayDeadLetters } from '../../support/queues/change-dead-letters.js'
 import { ageJobs } from './age-jobs.js'
-import { type LocalClient, type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
-import { type Answer, askToReceive, callPatiently, publishPatiently, statusesIn } from './senders.js'
+import { type LocalClient, type PodUnderFaults, startPodUnderFaults } from './pod-under-faults.js'
+import { callWithRetries, postInbound, publishWithRetries, statusesIn, type TimedResponse } from './senders.js'
 import { store } from './this-run.js'
 
-const strangeJob = defineJob<object>()('notify', 'no-such-job', retriedForHours)
-const FOREVER = 120_000
+const unknownJob = defineJob<object>()('notify', 'no-such-job', retriedForHours)
+const TIMEOUT_MS = 120_000
 
 let podUnderFaults: PodUnderFaults
 let pod: PodUnderFaults['pod']
 beforeAll(async () => {
-  podUnderFaults = await startAssailedPod({ store: store() })
+  podUnderFaults = await startPodUnderFaults({ store: store() })
   pod = podUnderFaults.pod
 })
 afterAll(() => podUnderFaults?.close())
 afterEach(async () => expect(await podUnderFaults.otherPods.missing()).toEqual([]))
 
-/** Senders retry until a message is accepted. */
+/** Sends a message again until it is accepted. */
 async function send(envelope: string, path = '/receive/public'): Promise<void> {
   await until(
-    'it is accepted',
-    FOREVER,
-    async () => (await askToReceive(podUnderFaults, path, envelope)).status === 202,
+    'the message is accepted',
+    TIMEOUT_MS,
+    async () => (await postInbound(podUnderFaults, path, envelope)).status === 202,
   )
 }
 
@@ -47,10 +47,10 @@ async function count(table: string, where: object): Promise<number> {
 it('F17: likes and comments are stored concurrently', async () => {
   const { alice, bob } = podUnderFaults
   const guids: string[] = []
-  for (let index = 0; index < 5; index += 1) guids.push((await publishPatiently(podUnderFaults, alice)).guid ?? '')
-  const answers: Answer[] = []
+  for (let index = 0; index < 5; index += 1) guids.push((await publishWithRetries(podUnderFaults, alice)).guid ?? '')
+  const responses: TimedResponse[] = []
   const call = (client: LocalClient, path: string, content?: object) =>
-    callPatiently(podUnderFaults, client, 'POST', path, content, (answer) => answers.push(answer))
+    callWithRetries(podUnderFaults, client, 'POST', path, content, (response) => responses.push(response))
   const calls = [...guids, ...guids.toReversed()].flatMap((guid) =>
     [alice, bob].flatMap((client) => [
       call(client, `/posts/${guid}/likes`),
@@ -60,11 +60,11 @@ it('F17: likes and comments are stored concurrently', async () => {
 
   await Promise.all(calls)
 
-  // A second like gets an error; a busy machine answers 503 to some requests.
-  const failed = answers.filter(({ status }) => typeof status !== 'number' || status >= 500)
+  // A second like gets an error. A busy machine responds 503 to some requests.
+  const failed = responses.filter(({ status }) => typeof status !== 'number' || status >= 500)
   expect(statusesIn(failed).filter((status) => status !== 503)).toEqual([])
-  expect(failed.length).toBeLessThan(answers.length / 10)
-  await podUnderFaults.settled()
+  expect(failed.length).toBeLessThan(responses.length / 10)
+  await podUnderFaults.waitUntilIdle()
   const posts = await pod.db('posts').whereIn('guid', guids).select('id', 'commentsCount', 'likesCount')
   expect(posts.map(({ commentsCount, likesCount }) => [commentsCount, likesCount])).toEqual(guids.map(() => [8, 2]))
   for (const { id } of posts) expect(await count('comments', { postId: id })).toBe(8)
@@ -74,18 +74,18 @@ it('F21: the same message arrives a hundred times at once', async () => {
   const post = await addPost(pod, podUnderFaults.alice)
   const quin = await podUnderFaults.otherPods.addKnownPerson()
   const [comment, like] = [commentBy(quin, post), likeBy(quin, post)]
-  const theirs = postBy(quin)
+  const remotePost = postBy(quin)
   const envelopes = [
-    ...[theirs, comment, like, likeBy(quin, post), likeBy(quin, post)].map((said) => envelopeOf(quin, said)),
+    ...[remotePost, comment, like, likeBy(quin, post), likeBy(quin, post)].map((entity) => envelopeOf(quin, entity)),
     signMagicEnvelope(
-      writeEntity(theirs).replace('</status_message>', '\n</status_message>'),
+      writeEntity(remotePost).replace('</status_message>', '\n</status_message>'),
       quin.address,
       quin.privateKey,
     ),
   ]
 
   await Promise.all(envelopes.flatMap((envelope) => Array.from({ length: 100 }, () => send(envelope))))
-  await podUnderFaults.settled()
+  await podUnderFaults.waitUntilIdle()
 
   expect(await count('comments', { guid: comment.guid })).toBe(1)
   expect(await count('likes', { postId: post.id })).toBe(1)
@@ -96,10 +96,10 @@ it('F21: the same message arrives a hundred times at once', async () => {
     'commented_on_post',
     'liked',
   ])
-  const told = await pod.db('outboundMessages').whereIn('about', [post.guid, theirs.guid]).pluck('record')
-  expect(told.toSorted()).toEqual(['comment', 'like', 'participation'])
-  expect(await count('posts', { guid: theirs.guid })).toBe(1)
-  expect(podUnderFaults.said().filter(({ msg }) => msg === 'inbound message rejected')).toEqual([])
+  const delivered = await pod.db('outboundMessages').whereIn('about', [post.guid, remotePost.guid]).pluck('record')
+  expect(delivered.toSorted()).toEqual(['comment', 'like', 'participation'])
+  expect(await count('posts', { guid: remotePost.guid })).toBe(1)
+  expect(podUnderFaults.logLines().filter(({ msg }) => msg === 'inbound message rejected')).toEqual([])
 })
 
 it.each(['in order', 'backwards', 'all at once'])('F22: messages arrive %s', async (order) => {
@@ -122,33 +122,37 @@ it.each(['in order', 'backwards', 'all at once'])('F22: messages arrive %s', asy
     target_type: 'Post',
   } as const
   const messages = [
-    { ...publicly, said: post },
-    { ...publicly, said: comment },
-    { ...publicly, said: likeBy(other, comment, { parent_type: 'Comment' }) },
-    { ...privately, said: hidden },
-    { ...privately, said: commentBy(other, hidden) },
-    { ...publicly, said: gone },
-    { ...publicly, said: retraction },
-    { ...publicly, said: profileBy(author, 'Old', new Date('2026-01-01T00:00:00Z')) },
-    { ...publicly, said: profileBy(author, 'New', new Date('2026-01-02T00:00:00Z')) },
+    { ...publicly, entity: post },
+    { ...publicly, entity: comment },
+    { ...publicly, entity: likeBy(other, comment, { parent_type: 'Comment' }) },
+    { ...privately, entity: hidden },
+    { ...privately, entity: commentBy(other, hidden) },
+    { ...publicly, entity: gone },
+    { ...publicly, entity: retraction },
+    { ...publicly, entity: profileBy(author, 'Old', new Date('2026-01-01T00:00:00Z')) },
+    { ...publicly, entity: profileBy(author, 'New', new Date('2026-01-02T00:00:00Z')) },
   ]
   const sent = order === 'backwards' ? messages.toReversed() : messages
 
   const sends = sent.map(
-    ({ path, wrap, said }) =>
+    ({ path, wrap, entity }) =>
       () =>
-        send(wrap(envelopeOf(author, said)), path),
+        send(wrap(envelopeOf(author, entity)), path),
   )
   if (order === 'all at once') await Promise.all(sends.map((each) => each()))
   else for (const each of sends) await each()
-  await podUnderFaults.settled()
+  await podUnderFaults.waitUntilIdle()
   // A retraction of an unknown entity waits an hour for it.
   await pod
     .db('waiting')
     .where({ waitsFor: `post:${gone.guid}` })
     .update({ dueAt: pod.db.fn.now() })
-  await until('nothing waits', FOREVER, async () => (await pod.db('waiting').select('id')).length === 0)
-  await podUnderFaults.settled()
+  await until(
+    'no message waits for another one',
+    TIMEOUT_MS,
+    async () => (await pod.db('waiting').select('id')).length === 0,
+  )
+  await podUnderFaults.waitUntilIdle()
 
   expect(await pod.db('posts').where({ guid: post.guid }).select('commentsCount')).toEqual([{ commentsCount: 1 }])
   expect(await pod.db('comments').where({ guid: comment.guid }).select('likesCount')).toEqual([{ likesCount: 1 }])
@@ -175,16 +179,16 @@ it('F23: unknown persons comment on an unknown post', async () => {
   const unknownPeople = Array.from({ length: 20 }, () => otherPods.newRemotePerson())
   const comments = Array.from({ length: 1_000 }, (_, index) => commentBy(unknownPeople[index % 20] ?? author, post))
 
-  const line = comments.map((comment) => envelopeOf(author, comment))
+  const queue = comments.map((comment) => envelopeOf(author, comment))
   async function sendNext(): Promise<void> {
-    for (let envelope = line.pop(); envelope !== undefined; envelope = line.pop()) await send(envelope)
+    for (let envelope = queue.pop(); envelope !== undefined; envelope = queue.pop()) await send(envelope)
   }
   await Promise.all(Array.from({ length: 16 }, sendNext))
-  await until('all are stored', FOREVER, async () => {
+  await until('all comments are stored', TIMEOUT_MS, async () => {
     const [stored] = await pod.db('posts').where({ guid: post.guid }).select('commentsCount')
     return stored?.commentsCount === comments.length
   })
-  await podUnderFaults.settled()
+  await podUnderFaults.waitUntilIdle()
 
   const fetches = fakePods.requests.filter((request) => fetched.includes(request))
   expect(fetches.filter((request) => request.startsWith(home))).toHaveLength(1)
@@ -198,17 +202,17 @@ it('F23: unknown persons comment on an unknown post', async () => {
 })
 
 it('F31: a job has an unknown name', async () => {
-  await pod.jobs.add(strangeJob, {})
+  await pod.jobs.add(unknownJob, {})
   await pod.db('outbox').insert({ queue: 'notify', name: 'no-such-job', data: {} })
 
-  await until('both were put back by either worker', FOREVER, async () => {
+  await until('both jobs were put back several times', TIMEOUT_MS, async () => {
     await ageJobs(podUnderFaults, 'notify')
     const jobs = await delayedJobs('notify')
     return jobs.length === 2 && jobs.every(({ data }) => data.timesPutBack > 2)
   })
 
   expect(await listDeadLetters(pod)).toEqual([])
-  await pod.db('outbox').where({ name: strangeJob.name }).delete()
+  await pod.db('outbox').where({ name: unknownJob.name }).delete()
   await Promise.all((await delayedJobs('notify')).map((job) => job.remove()))
 })
 
@@ -237,10 +241,10 @@ async function sendPosts(texts: readonly string[]): Promise<readonly StatusMessa
   return posts
 }
 
-async function untilDead(many: number): Promise<void> {
-  await until(`${many} are dead`, FOREVER, async () => {
+async function untilDead(count: number): Promise<void> {
+  await until(`${count} dead letters exist`, TIMEOUT_MS, async () => {
     await ageJobs(podUnderFaults)
-    return (await listDeadLetters(pod, {}, 1_000)).length === many
+    return (await listDeadLetters(pod, {}, 1_000)).length === count
   })
 }
 
@@ -249,7 +253,7 @@ it('F37: some messages of a batch fail permanently', async () => {
   const bad = new Set([0, 100, 101, 255])
   const posts = await sendPosts(Array.from({ length: 256 }, (_, index) => (bad.has(index) ? 'poison' : 'fine')))
   const fine = posts.filter(({ text }) => text === 'fine').map(({ guid }) => guid)
-  await until('all others are stored', FOREVER, async () => {
+  await until('all others are stored', TIMEOUT_MS, async () => {
     return (await pod.db('posts').whereIn('guid', fine).select('id')).length === fine.length
   })
   await untilDead(bad.size)
@@ -259,7 +263,7 @@ it('F37: some messages of a batch fail permanently', async () => {
   expect(await count('posts', { text: 'poison' })).toBe(0)
   await allowAll()
   await replayDeadLetters(pod)
-  await podUnderFaults.settled()
+  await podUnderFaults.waitUntilIdle()
   expect(await count('posts', { text: 'poison' })).toBe(bad.size)
   expect(await listDeadLetters(pod)).toEqual([])
 })
@@ -272,7 +276,7 @@ it('F30: fifty dead letters are replayed, twice', async () => {
 
   expect(await replayDeadLetters(pod, { fault: 'internal' })).toBe(50)
   await replayDeadLetters(pod, { fault: 'internal' })
-  await podUnderFaults.settled()
+  await podUnderFaults.waitUntilIdle()
 
   const stored = await pod.db('posts').where({ text: 'for later' }).pluck('guid')
   expect(stored.toSorted()).toEqual(posts.map(({ guid }) => guid).toSorted())

@@ -6,20 +6,20 @@ import { until } from '../../soak/until.js'
 import { postBy } from '../../support/federation/entities.js'
 import { envelopeOf } from '../../support/federation/envelopes.js'
 import type { FakePerson } from '../../support/federation/fake-pods.js'
-import { type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
-import { askToReceive, callApi } from './senders.js'
+import { type PodUnderFaults, startPodUnderFaults } from './pod-under-faults.js'
+import { callApi, postInbound } from './senders.js'
 import { store } from './this-run.js'
 
-/** Rules and filters are in force everywhere within this time. */
+/** Time within which rules and filters apply in all processes. */
 const IN_FORCE_MS = 5_000
-/** The heartbeat of a process ends after this time; the rest is for a busy machine. */
+/** Time after which a killed process is no longer listed, plus 15 s for a busy machine. */
 const GONE_MS = 30_000 + 15_000
 const RULES = 6_000
 
 let podUnderFaults: PodUnderFaults
 let admin: string
 beforeAll(async () => {
-  podUnderFaults = await startAssailedPod({ store: store() })
+  podUnderFaults = await startPodUnderFaults({ store: store() })
   const { pod, bob } = podUnderFaults
   await changeRole(pod, COMMAND_ACTOR, bob.guid, { role: 'admin', reason: 'For a test', confirm: 'bob' })
   admin = (await mintToken(pod, 'bob', { scopes: ['administration'], lifetime: 3_600 })).accessToken
@@ -28,33 +28,33 @@ afterAll(() => podUnderFaults?.close())
 
 const reason = 'A test'
 
-/** A request of an administrator to one web process; other answers than these statuses throw. */
+/** Sends a request of an administrator to one web process. Throws on an error status. */
 async function asAdmin(method: 'GET' | 'POST', path: string, body?: object, base = podUnderFaults.nextBase()) {
-  const answer = await fetch(`${base}/api/admin/v1${path}`, {
+  const response = await fetch(`${base}/api/admin/v1${path}`, {
     method,
     headers: { authorization: `Bearer ${admin}`, ...(body && { 'content-type': 'application/json' }) },
     ...(body && { body: JSON.stringify(body) }),
   })
-  const text = await answer.text()
-  if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${text}`)
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${path} responded ${response.status}: ${text}`)
   return JSON.parse(text)
 }
 
-/** Publishes at each web process; returns the statuses. */
+/** Publishes a post at each web process, and returns the statuses. */
 const publishAtEach = (text: string) =>
   Promise.all(
     podUnderFaults.processes.web.map(async ({ base }) => {
-      const { answer } = await callApi(base, podUnderFaults.alice, 'POST', '/posts', { public: true, body: text })
-      return answer.status
+      const { response } = await callApi(base, podUnderFaults.alice, 'POST', '/posts', { public: true, body: text })
+      return response.status
     }),
   )
 
-/** Sends posts with this text; returns their statuses. */
+/** Sends posts with these texts, and returns the statuses. */
 const receive = (author: FakePerson, texts: readonly string[]) =>
   Promise.all(
     texts.map(async (text) => {
       const envelope = envelopeOf(author, postBy(author, { text }))
-      return (await askToReceive(podUnderFaults, '/receive/public', envelope)).status
+      return (await postInbound(podUnderFaults, '/receive/public', envelope)).status
     }),
   )
 const countPosts = async (text: string) => (await podUnderFaults.pod.db('posts').where({ text })).length
@@ -65,13 +65,13 @@ it('F40: a filter and a pod rule are in force in two web and two worker processe
   const [web] = processes.web
   const filter = { kind: 'word', value: 'casino', action: 'reject', state: 'active', exempt_followed: false, reason }
   await asAdmin('POST', '/filters', filter, web?.base)
-  await until('each web process filters', IN_FORCE_MS, async () =>
+  await until('each web process applies the filter', IN_FORCE_MS, async () =>
     (await publishAtEach('The best casino')).every((status) => status === 422),
   )
   for (const [index, worker] of processes.worker.entries()) {
     worker.signal('SIGSTOP')
     await receive(author, [`The casino without worker ${index}`, `A post without worker ${index}`])
-    await until('the other worker has stored it', 120_000, async () => {
+    await until('the other worker has stored the post', 120_000, async () => {
       return (await countPosts(`A post without worker ${index}`)) === 1
     })
     expect(await countPosts(`The casino without worker ${index}`)).toBe(0)
@@ -82,7 +82,7 @@ it('F40: a filter and a pod rule are in force in two web and two worker processe
   const rule = { domain: host.hostname, port: Number(host.port), subdomains: false, state: 'blocked', reason }
   await asAdmin('POST', '/pod_rules', { ...rule, confirm: host.host }, web?.base)
   expect(await receive(author, ['From a blocked pod', 'From a blocked pod'])).toEqual([202, 202])
-  await podUnderFaults.settled()
+  await podUnderFaults.waitUntilIdle()
   expect(await countPosts('From a blocked pod')).toBe(0)
   await pod.db('filters').delete()
 })
@@ -101,12 +101,12 @@ it('F41: an import of rules is applied once while its workers are killed', async
   const progress = async () => asAdmin('GET', `/operations/${started.id}`)
   const reached: number[] = []
   for (const share of [0.1, 0.4]) {
-    await until('a part is applied', 120_000, async () => (await progress()).done >= share * RULES)
+    await until('a part of the import is applied', 120_000, async () => (await progress()).done >= share * RULES)
     await Promise.all(processes.worker.map((worker) => worker.kill()))
     reached.push((await progress()).done)
     await Promise.all(processes.worker.map((_, index) => podUnderFaults.replace('worker', index)))
   }
-  await until('it is done', 180_000, async () => (await progress()).state === 'done')
+  await until('the import is done', 180_000, async () => (await progress()).state === 'done')
 
   expect(reached[0]).toBeLessThan(RULES)
   expect(await progress()).toMatchObject({ done: RULES, total: RULES, errors: [] })
@@ -134,14 +134,14 @@ it('F42: a paused queue stays paused when all processes are restarted and its st
     await redis.lose()
     await redis.start()
     // The workers compare the row of the queue every five seconds.
-    await until('it is paused again', 30_000, async () => (await pod.jobs.isPaused('inbound')) === true)
+    await until('the queue is paused again', 30_000, async () => (await pod.jobs.isPaused('inbound')) === true)
   }
   const after = Array.from({ length: 20 }, () => 'After the store was emptied')
   expect(new Set(await receive(author, after))).toEqual(new Set([202]))
   expect(await countPosts('After the store was emptied')).toBe(0)
 
   await asAdmin('POST', '/queues/inbound/resume', { reason })
-  await podUnderFaults.settled()
+  await podUnderFaults.waitUntilIdle()
   expect(await countPosts('After the store was emptied')).toBe(20)
   expect(await countPosts('While it is paused')).toBe(redis === undefined ? 20 : 0)
 })
@@ -151,10 +151,10 @@ it('F43: a killed worker is no longer listed after half a minute', async () => {
   const pids = async () =>
     ((await asAdmin('GET', '/workers')) as readonly { readonly pid: number }[]).map(({ pid }) => pid)
   const { pid = 0 } = processes.worker[0] ?? {}
-  await until('it is listed', 30_000, async () => (await pids()).includes(pid))
+  await until('the worker is listed', 30_000, async () => (await pids()).includes(pid))
   await processes.worker[0]?.kill()
   expect(await pids()).toContain(pid)
-  await until('it is gone', GONE_MS, async () => !(await pids()).includes(pid))
+  await until('the worker is no longer listed', GONE_MS, async () => !(await pids()).includes(pid))
   expect(await pids()).toContain(processes.worker[1]?.pid)
   await podUnderFaults.replace('worker', 0)
 })

@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { until } from '../../soak/until.js'
-import { type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
+import { type PodUnderFaults, startPodUnderFaults } from './pod-under-faults.js'
 import { callApi, publish, statusesIn } from './senders.js'
 import { store } from './this-run.js'
 
 let podUnderFaults: PodUnderFaults
 beforeAll(async () => {
-  podUnderFaults = await startAssailedPod({ store: store() })
+  podUnderFaults = await startPodUnderFaults({ store: store() })
 })
 afterAll(() => podUnderFaults?.close())
 
@@ -32,10 +32,10 @@ it('F33: five hundred clients send their requests byte by byte', async () => {
   }, 1_000)
   const statuses = new Set<unknown>()
   try {
-    await until('all are cut off', 60_000, async () => {
+    await until('all slow connections are closed', 60_000, async () => {
       const written = await publish(podUnderFaults, podUnderFaults.alice, base)
-      const { answer } = await callApi(base, podUnderFaults.alice, 'GET', '/streams/main')
-      for (const status of statusesIn([written, answer])) statuses.add(status)
+      const { response } = await callApi(base, podUnderFaults.alice, 'GET', '/streams/main')
+      for (const status of statusesIn([written, response])) statuses.add(status)
       return sockets.every((socket) => socket.closed)
     })
   } finally {
@@ -43,7 +43,7 @@ it('F33: five hundred clients send their requests byte by byte', async () => {
     for (const socket of sockets) socket.destroy()
   }
 
-  // An overloaded pod may answer 503 with Retry-After.
+  // An overloaded pod may respond 503 with Retry-After.
   const expected: readonly unknown[] = [200, 503]
   expect([...statuses].filter((status) => !expected.includes(status))).toEqual([])
   expect(statuses).toContain(200)
@@ -61,16 +61,16 @@ function limitDescriptors(pid: number): boolean {
 
 it('F34: connections exceed the file descriptors', async ({ skip }) => {
   const [{ base, pid } = { base: '', pid: 0 }] = podUnderFaults.processes.web
-  if (!limitDescriptors(pid)) return skip('there is no prlimit here, which Linux has in util-linux')
+  if (!limitDescriptors(pid)) return skip('prlimit is not installed')
   const sockets = Array.from({ length: 1_000 }, () => connectTo(base))
   await Promise.all(sockets.map((socket) => Promise.race([once(socket, 'connect'), once(socket, 'close')])))
-  await until('the other one goes on', 30_000, async () => {
+  await until('the other process responds', 30_000, async () => {
     return (await publish(podUnderFaults, podUnderFaults.alice, podUnderFaults.processes.web[1]?.base)).status === 200
   })
   for (const socket of sockets) socket.destroy()
 
   await until(
-    'it answers again',
+    'the process responds again',
     30_000,
     async () => (await publish(podUnderFaults, podUnderFaults.alice, base)).status === 200,
   )

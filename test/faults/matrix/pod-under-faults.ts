@@ -6,7 +6,7 @@ import { SCOPES } from '../../../src/domain/accounts/scopes.js'
 import { mintToken } from '../../../src/domain/accounts/tokens.js'
 import { isIdle, readWorkStatus } from '../../../src/jobs/operations/work-status.js'
 import { type OpenServices, openServices } from '../../../src/services/open-services.js'
-import { letTimePass } from '../../soak/subscribing-pods.js'
+import { makeDeliveriesDue } from '../../soak/subscribing-pods.js'
 import { until } from '../../soak/until.js'
 import { testLog, testLogLevel } from '../../support/assertions/test-log.js'
 import { type CrashingDatabase, startCrashingDatabase } from '../../support/databases/crashing-database.js'
@@ -21,10 +21,10 @@ import { type ProxiedPods, startProxiedPods } from './proxied-pods.js'
 export type ProcessKind = 'web' | 'worker'
 
 /** Modules loaded into a process before its own; each file in `hooks` documents its effect. */
-type Hook = 'deadly-text' | 'ill-thread' | 'measured-heap' | 'mortal-hand-over' | 'shifted-clock' | 'short-locks'
+type Hook = 'harmful-text' | 'faulty-thread' | 'measured-heap' | 'killed-hand-over' | 'shifted-clock' | 'short-locks'
 
 /** Settings that differ in one process. */
-interface Hooked {
+interface ProcessHooks {
   readonly hooks: readonly Hook[]
   readonly settings?: NodeJS.ProcessEnv
   /** The folder `dist` of another release. */
@@ -36,7 +36,7 @@ export interface LocalClient extends LocalUser {
   readonly token: string
 }
 
-/** A pod as an operator runs it: two web and two worker processes on their own stores, all of which can be stopped. */
+/** A pod with two web and two worker processes on its own stores. All processes and stores can be stopped. */
 export interface PodUnderFaults {
   /** The stores of the pod, opened in the test process. */
   readonly pod: OpenServices
@@ -52,16 +52,16 @@ export interface PodUnderFaults {
   /** Base URL of the next web process, in turn. */
   nextBase(): string
   /** Log lines of all processes at level warning and above. */
-  said(): readonly Record<string, unknown>[]
-  /** Starts a process that replaces one that has ended. */
+  logLines(): readonly Record<string, unknown>[]
+  /** Starts a new process in place of one that has ended. */
   replace(kind: ProcessKind, index: number): Promise<void>
   killAndReplace(kind: ProcessKind, index: number): Promise<void>
-  /** Resolves when no work is left. Delayed attempts are promoted. */
-  settled(within?: number): Promise<void>
+  /** Makes delayed attempts due, and waits until no work is left. */
+  waitUntilIdle(timeoutMs?: number): Promise<void>
   close(): Promise<void>
 }
 
-export interface AssailedPodOptions {
+export interface PodUnderFaultsOptions {
   readonly store: 'Redis' | 'PostgreSQL'
   /** Environment that differs from the default. */
   readonly settings?: NodeJS.ProcessEnv
@@ -69,19 +69,19 @@ export interface AssailedPodOptions {
   readonly redisSettings?: readonly string[]
   /** Folder for the files of one store, if it differs from the default. */
   readonly folders?: { readonly database?: string; readonly redis?: string }
-  hooked?(kind: ProcessKind, index: number): Hooked | undefined
+  hooksOf?(kind: ProcessKind, index: number): ProcessHooks | undefined
 }
 
-/** Generous, because the machine may be busy. */
-const SETTLED_WITHIN = 180_000
+/** Long, because the machine may be busy. */
+const IDLE_WITHIN_MS = 180_000
 
-export async function startAssailedPod(options: AssailedPodOptions): Promise<PodUnderFaults> {
-  const undo: (() => Promise<unknown>)[] = []
+export async function startPodUnderFaults(options: PodUnderFaultsOptions): Promise<PodUnderFaults> {
+  const cleanups: (() => Promise<unknown>)[] = []
   async function close(): Promise<void> {
-    for (const step of undo.splice(0).reverse()) await step()
+    for (const step of cleanups.splice(0).reverse()) await step()
   }
   try {
-    return { ...(await build(options, undo)), close }
+    return { ...(await build(options, cleanups)), close }
   } catch (error) {
     await close()
     throw error
@@ -89,18 +89,18 @@ export async function startAssailedPod(options: AssailedPodOptions): Promise<Pod
 }
 
 async function build(
-  { store, settings, redisSettings = [], folders = {}, hooked }: AssailedPodOptions,
-  undo: (() => Promise<unknown>)[],
+  { store, settings, redisSettings = [], folders = {}, hooksOf }: PodUnderFaultsOptions,
+  cleanups: (() => Promise<unknown>)[],
 ): Promise<Omit<PodUnderFaults, 'close'>> {
   const folder = await mkdtemp(join(tmpdir(), 'pod-under-faults-'))
-  undo.push(() => rm(folder, { recursive: true, force: true }))
+  cleanups.push(() => rm(folder, { recursive: true, force: true }))
   const database = await startCrashingDatabase(folders.database)
-  undo.push(() => database.stop())
-  const own = folders.redis === undefined ? redisSettings : ['--dir', folders.redis, ...redisSettings]
-  const redis = store === 'Redis' ? await startTestRedis('--appendfsync', 'always', ...own) : undefined
-  if (redis) undo.push(() => redis.stop())
+  cleanups.push(() => database.stop())
+  const allRedisSettings = folders.redis === undefined ? redisSettings : ['--dir', folders.redis, ...redisSettings]
+  const redis = store === 'Redis' ? await startTestRedis('--appendfsync', 'always', ...allRedisSettings) : undefined
+  if (redis) cleanups.push(() => redis.stop())
   const fakePods = await startFakePods()
-  undo.push(() => fakePods.close())
+  cleanups.push(() => fakePods.close())
   await createTables(database.url)
 
   const environment: NodeJS.ProcessEnv = {
@@ -116,15 +116,15 @@ async function build(
   }
   const config = readConfig({ ...environment, DATA_DIR: folder })
   const pod = await openServices(config, 'worker', { crypto: fixedKeyCrypto(), log: testLog() })
-  undo.push(() => pod.close())
+  cleanups.push(() => pod.close())
   const [alice, bob] = [await addClient(pod, 'alice'), await addClient(pod, 'bob')]
   const otherPods = await startProxiedPods(pod, fakePods, [alice, bob])
-  undo.push(() => otherPods.close())
+  cleanups.push(() => otherPods.close())
 
   function start(kind: ProcessKind, index: number): Promise<PodProcess> {
-    const { hooks = [], settings: own, program } = hooked?.(kind, index) ?? {}
+    const { hooks = [], settings: ownSettings, program } = hooksOf?.(kind, index) ?? {}
     const modules = hooks.map((hook) => new URL(`hooks/${hook}.mjs`, import.meta.url).href)
-    return startPodProcess(kind, { ...environment, ...own }, folder, modules, program)
+    return startPodProcess(kind, { ...environment, ...ownSettings }, folder, modules, program)
   }
   const [web, otherWeb, worker, otherWorker] = await Promise.all([
     start('web', 0),
@@ -133,16 +133,16 @@ async function build(
     start('worker', 1),
   ])
   const processes: Record<ProcessKind, PodProcess[]> = { web: [web, otherWeb], worker: [worker, otherWorker] }
-  const past: PodProcess[] = []
-  undo.push(() => Promise.all(Object.values(processes).flatMap((each) => each.map((one) => one.kill()))))
+  const endedProcesses: PodProcess[] = []
+  cleanups.push(() => Promise.all(Object.values(processes).flatMap((each) => each.map((one) => one.kill()))))
 
   async function replace(kind: ProcessKind, index: number): Promise<void> {
     const ended = processes[kind][index]
-    if (ended) past.push(ended)
+    if (ended) endedProcesses.push(ended)
     processes[kind][index] = await start(kind, index)
   }
 
-  let asked = 0
+  let requests = 0
   return {
     pod,
     database,
@@ -154,23 +154,23 @@ async function build(
     bob,
     processes,
     nextBase() {
-      asked += 1
-      return processes.web[asked % processes.web.length]?.base ?? web.base
+      requests += 1
+      return processes.web[requests % processes.web.length]?.base ?? web.base
     },
-    said: () => [...past, ...processes.web, ...processes.worker].flatMap(({ logged }) => logged),
+    logLines: () => [...endedProcesses, ...processes.web, ...processes.worker].flatMap(({ logged }) => logged),
     replace,
     async killAndReplace(kind, index) {
       await processes[kind][index]?.kill()
       await replace(kind, index)
     },
-    async settled(within = SETTLED_WITHIN) {
+    async waitUntilIdle(timeoutMs = IDLE_WITHIN_MS) {
       try {
-        await until('nothing is left to do', within, async () => {
-          await letTimePass(pod)
+        await until('no work is left', timeoutMs, async () => {
+          await makeDeliveriesDue(pod)
           return (await pod.db('deliveries').where({ state: 'waiting' })).length === 0 && (await isIdle(pod))
         })
       } catch (cause) {
-        throw new Error(`There is something left to do: ${JSON.stringify(await readWorkStatus(pod))}`, { cause })
+        throw new Error(`Work is left: ${JSON.stringify(await readWorkStatus(pod))}`, { cause })
       }
     },
   }

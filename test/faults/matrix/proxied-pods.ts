@@ -1,13 +1,13 @@
 import { Person } from '../../../src/persistence/models/person.js'
 import { writeWebFinger } from '../../../src/protocol/discovery/discovery-documents.js'
 import type { Services } from '../../../src/services/services.js'
-import { listeningPods, takes } from '../../soak/subscribing-pods.js'
+import { accept, addListeningPods } from '../../soak/subscribing-pods.js'
 import type { FakePerson, FakePods } from '../../support/federation/fake-pods.js'
 import type { OutboundMessageRow } from '../../support/federation/outbound-messages.js'
 import { openTcpProxy, type TcpProxy } from '../../support/http/tcp-proxy.js'
 import type { LocalUser } from '../../support/people/local-users.js'
 
-/** Other pods on local ports, each behind its own proxy; only the last one has a follower of every local user. */
+/** Other pods on local ports, each behind its own proxy. Only the last pod has a follower of the local users. */
 export interface ProxiedPods {
   readonly hosts: readonly string[]
   readonly ids: readonly number[]
@@ -30,24 +30,24 @@ export async function startProxiedPods(
 ): Promise<ProxiedPods> {
   const proxies = await Promise.all(Array.from({ length: PODS }, () => openTcpProxy(fakePods.server.port)))
   const hosts = proxies.map(({ port }) => `localhost:${port}`)
-  const listeners = await listeningPods(fakePods, pod, hosts, takes)
+  const listeners = await addListeningPods(fakePods, pod, hosts, accept)
   const people: FakePerson[] = []
-  let made = 0
+  let personCount = 0
 
-  function newRemotePerson(host = hosts[made % (PODS - 1)] ?? ''): FakePerson {
-    made += 1
-    const person = fakePods.person(`p${made}@${host}`)
+  function newRemotePerson(host = hosts[personCount % (PODS - 1)] ?? ''): FakePerson {
+    personCount += 1
+    const person = fakePods.person(`p${personCount}@${host}`)
     people.push(person)
     fakePods.script(`${host}/receive/users/${person.guid}`, (request, response) => {
-      request.resume().on('end', () => takes(response))
+      request.resume().on('end', () => accept(response))
     })
     fakePods.script(`${host}/.well-known/webfinger`, (_request, response, url) => {
-      const asked = url.searchParams.get('resource')?.replace(/^acct:/, '')
-      const found = people.find(({ address }) => address === asked)
+      const address = url.searchParams.get('resource')?.replace(/^acct:/, '')
+      const found = people.find((person) => person.address === address)
       if (found === undefined) return void response.writeHead(404).end()
-      const { address, guid } = found
+      const { guid } = found
       response.setHeader('content-type', 'application/jrd+json')
-      response.end(JSON.stringify(writeWebFinger({ address, guid, podUrl: `http://${host}/` })))
+      response.end(JSON.stringify(writeWebFinger({ address: found.address, guid, podUrl: `http://${host}/` })))
     })
     return person
   }
@@ -73,11 +73,11 @@ export async function startProxiedPods(
       return person
     },
     async missing() {
-      const taken = await listeners.taken(pod)
+      const received = await listeners.acceptedMessages(pod)
       const messages = await pod.db<OutboundMessageRow>('outbound_messages').where({ public: true })
       return messages.flatMap(({ id, record, guid, sentTo }) => {
-        const arrived = taken.filter((ids) => ids.includes(id)).length
-        return arrived === sentTo ? [] : [`${record} ${guid} has come to ${arrived} pods, not to ${sentTo}`]
+        const arrivals = received.filter((ids) => ids.includes(id)).length
+        return arrivals === sentTo ? [] : [`${record} ${guid} reached ${arrivals} pods, not ${sentTo}`]
       })
     },
     async close() {

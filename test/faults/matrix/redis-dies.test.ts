@@ -6,37 +6,37 @@ import { expectUnaffected } from './senders.js'
 
 const LOAD = { messages: 300, perSecond: 50, writesPerSecond: 4 }
 
-let under: RedisPod
+let redisPod: RedisPod
 beforeAll(async () => {
-  under = await startRedisPod()
+  redisPod = await startRedisPod()
 })
-afterAll(() => under?.close())
+afterAll(() => redisPod?.close())
 
-/** Shorter and longer than the lock of an active job, which is 30 s; nothing waits longer than that. */
-const AWAY = [3_000, 20_000, 35_000] as const
+/** Durations of the outage, shorter and longer than the lock of an active job, which is 30 s. */
+const OUTAGES_MS = [3_000, 20_000, 35_000] as const
 
-it.each(AWAY)('F06: Redis is killed, and restarts after %i ms', async (away) => {
-  const { ride, redis } = under
+it.each(OUTAGES_MS)('F06: Redis is killed, and restarts after %i ms', async (outageMs) => {
+  const { scenario, redis } = redisPod
   let [from, to] = [0, 0]
-  const { wrongs, answers, writes } = await ride.under(LOAD, async (progress) => {
+  const { violations, responses, writes } = await scenario.run(LOAD, async (progress) => {
     await progress.untilAccepted(0.3)
     await redis.kill()
     from = Date.now()
-    await pause(away)
+    await pause(outageMs)
     to = Date.now()
     await redis.start()
   })
 
-  expect(wrongs).toEqual([])
-  expectRefused(answers, from, to)
+  expect(violations).toEqual([])
+  expectRefused(responses, from, to)
   expectUnaffected(writes)
 })
 
 it('F06: Redis is killed, and has persisted nothing', async () => {
-  const { ride, redis } = under
+  const { scenario, redis } = redisPod
   // Only messages that no worker had started are lost with it.
-  const load = { ...LOAD, beforeSentAgain: async () => {} }
-  const { wrongs, writes } = await ride.under(load, async (progress) => {
+  const load = { ...LOAD, beforeResend: async () => {} }
+  const { violations, writes } = await scenario.run(load, async (progress) => {
     for (const share of [0.3, 0.6]) {
       await progress.untilAccepted(share)
       await redis.lose()
@@ -45,31 +45,31 @@ it('F06: Redis is killed, and has persisted nothing', async () => {
     }
   })
 
-  expect(wrongs).toEqual([])
+  expect(violations).toEqual([])
   expectUnaffected(writes)
 })
 
-/** By then all processes reconnect at the longest interval, two seconds. */
-const ABSENT = 20_000
+/** Long enough for all processes to reconnect at the longest interval, two seconds. */
+const ABSENT_MS = 20_000
 
 it('F09: the pod starts without Redis', async () => {
-  const { podUnderFaults, ride, redis } = under
+  const { podUnderFaults, scenario, redis } = redisPod
   await redis.kill()
   for (const kind of ['web', 'worker'] as const) {
     await Promise.all([0, 1].map((index) => podUnderFaults.killAndReplace(kind, index)))
   }
   const from = Date.now()
   let to = 0
-  const { wrongs, answers, writes } = await ride.under({ ...LOAD, perSecond: 20 }, async (progress) => {
-    await until('a request was refused', 20_000, async () => {
-      return progress.answers.length > 10 && progress.writes.length > 10
+  const { violations, responses, writes } = await scenario.run({ ...LOAD, perSecond: 20 }, async (progress) => {
+    await until('some requests were sent', 20_000, async () => {
+      return progress.responses.length > 10 && progress.writes.length > 10
     })
-    await pause(ABSENT)
+    await pause(ABSENT_MS)
     to = Date.now()
     await redis.start()
   })
 
-  expect(wrongs).toEqual([])
-  expectRefused(answers, from, to)
+  expect(violations).toEqual([])
+  expectRefused(responses, from, to)
   expectUnaffected(writes)
 })

@@ -3,16 +3,16 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { expectRefused, type RedisPod, startRedisPod } from './redis-pod.js'
 import { expectUnaffected } from './senders.js'
 
-let under: RedisPod
+let redisPod: RedisPod
 beforeAll(async () => {
-  under = await startRedisPod()
+  redisPod = await startRedisPod()
 })
-afterAll(() => under?.close())
+afterAll(() => redisPod?.close())
 
 it('F08: Redis is frozen', async () => {
-  const { ride, redis } = under
+  const { scenario, redis } = redisPod
   let [from, to] = [0, 0]
-  const { wrongs, answers, writes } = await ride.under(
+  const { violations, responses, writes } = await scenario.run(
     { messages: 300, perSecond: 50, writesPerSecond: 4 },
     async (progress) => {
       await progress.untilAccepted(0.3)
@@ -24,7 +24,7 @@ it('F08: Redis is frozen', async () => {
     },
   )
 
-  expect(wrongs).toEqual([])
-  expectRefused(answers, from, to)
+  expect(violations).toEqual([])
+  expectRefused(responses, from, to)
   expectUnaffected(writes)
 })

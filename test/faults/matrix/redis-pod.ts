@@ -1,28 +1,28 @@
 import { Redis } from 'ioredis'
 import { expect } from 'vitest'
 import type { OwnRedis } from '../../support/queues/redis-server.js'
-import { type AssailedPodOptions, type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
-import { openRide, type Ride } from './scenario-run.js'
-import { type Answer, statusesIn } from './senders.js'
+import { type PodUnderFaults, type PodUnderFaultsOptions, startPodUnderFaults } from './pod-under-faults.js'
+import { openScenario, type Scenario } from './scenario-run.js'
+import { statusesIn, type TimedResponse } from './senders.js'
 
 /** A pod whose queue is in a Redis that can be stopped. */
 export interface RedisPod {
   readonly podUnderFaults: PodUnderFaults
-  readonly ride: Ride
+  readonly scenario: Scenario
   readonly redis: OwnRedis
   readonly client: Redis
   close(): Promise<void>
 }
 
-export async function startRedisPod(options: Omit<AssailedPodOptions, 'store'> = {}): Promise<RedisPod> {
-  const podUnderFaults = await startAssailedPod({ store: 'Redis', ...options })
+export async function startRedisPod(options: Omit<PodUnderFaultsOptions, 'store'> = {}): Promise<RedisPod> {
+  const podUnderFaults = await startPodUnderFaults({ store: 'Redis', ...options })
   const { redis } = podUnderFaults
-  if (redis === undefined) throw new Error('Only a Redis of our own can be taken away: there has to be a redis-server.')
+  if (redis === undefined) throw new Error('The tests need a redis-server that they can stop.')
   const client = new Redis(redis.url)
   client.on('error', () => {})
   return {
     podUnderFaults,
-    ride: openRide(podUnderFaults),
+    scenario: openScenario(podUnderFaults),
     redis,
     client,
     async close() {
@@ -32,17 +32,17 @@ export async function startRedisPod(options: Omit<AssailedPodOptions, 'store'> =
   }
 }
 
-/** The guaranteed time, required of half of the answers: a busy machine delays some of them. */
-const PROMPT_MS = 1_200
-const SOON = 3_000
+/** Maximum median and 99th percentile of the response times. A busy machine delays some responses. */
+const MAX_MEDIAN_MS = 1_200
+const MAX_P99_MS = 3_000
 
-/** Checks the requests sent while Redis was certainly unavailable: all got 503, and soon. */
-export function expectRefused(answers: readonly Answer[], from: number, to: number): void {
-  const refused = answers.filter(({ at, milliseconds }) => at > from && at + milliseconds < to)
+/** Expects 503 within the maximum times for all requests during the outage of Redis. */
+export function expectRefused(responses: readonly TimedResponse[], from: number, to: number): void {
+  const refused = responses.filter(({ at, milliseconds }) => at > from && at + milliseconds < to)
   expect(statusesIn(refused)).toEqual([503])
   expect(refused.filter(({ retryAfter }) => retryAfter === null)).toEqual([])
   const waits = refused.map(({ milliseconds }) => milliseconds).toSorted((one, other) => one - other)
-  expect(waits[Math.floor(waits.length * 0.5)]).toBeLessThan(PROMPT_MS)
-  expect(waits[Math.floor(waits.length * 0.99)]).toBeLessThan(SOON)
-  expect(statusesIn(answers)).not.toContain('late')
+  expect(waits[Math.floor(waits.length * 0.5)]).toBeLessThan(MAX_MEDIAN_MS)
+  expect(waits[Math.floor(waits.length * 0.99)]).toBeLessThan(MAX_P99_MS)
+  expect(statusesIn(responses)).not.toContain('late')
 }

@@ -1,19 +1,19 @@
 import type { Client } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { administer } from '../../support/databases/test-database.js'
-import { type PodUnderFaults, type ProcessKind, startAssailedPod } from './pod-under-faults.js'
-import { openRide } from './scenario-run.js'
+import { type PodUnderFaults, type ProcessKind, startPodUnderFaults } from './pod-under-faults.js'
+import { openScenario } from './scenario-run.js'
 import { statusesIn } from './senders.js'
 import { store } from './this-run.js'
 
 let podUnderFaults: PodUnderFaults
 beforeAll(async () => {
-  podUnderFaults = await startAssailedPod({ store: store() })
+  podUnderFaults = await startPodUnderFaults({ store: store() })
 })
 afterAll(() => podUnderFaults?.close())
 
 /** Changes that migrations of a later release may make while this one still runs: additional columns and tables. */
-async function widen(client: Client): Promise<void> {
+async function addColumnsAndTables(client: Client): Promise<void> {
   const { rows } = await client.query<{ readonly name: string }>(
     `select quote_ident(tablename) as name from pg_tables where schemaname = 'public' and tablename !~ '^knex_'`,
   )
@@ -25,33 +25,35 @@ async function widen(client: Client): Promise<void> {
 }
 
 it('F29: this release keeps running, and starts, on the tables of a later one', async () => {
-  const ride = openRide(podUnderFaults)
-  const { wrongs, answers, writes } = await ride.under(
+  const scenario = openScenario(podUnderFaults)
+  const { violations, responses, writes } = await scenario.run(
     { messages: 300, perSecond: 20, writesPerSecond: 2 },
     async (progress) => {
       await progress.untilAccepted(0.2)
-      await administer(podUnderFaults.database.url, widen)
+      await administer(podUnderFaults.database.url, addColumnsAndTables)
       await progress.untilAccepted(0.5)
       await Promise.all((['web', 'worker'] as const).map((kind) => podUnderFaults.killAndReplace(kind, 0)))
     },
   )
 
-  expect(wrongs).toEqual([])
+  expect(violations).toEqual([])
   const expected: readonly unknown[] = [200, 202, 503, 'none']
-  expect(statusesIn([...answers, ...writes]).filter((status) => !expected.includes(status))).toEqual([])
+  expect(statusesIn([...responses, ...writes]).filter((status) => !expected.includes(status))).toEqual([])
 })
 
-const MINUTES = 60_000
+const MINUTE_MS = 60_000
 
-it('F39: half of the processes are of another release, and are killed', { timeout: 40 * MINUTES }, async ({ skip }) => {
+it('F39: half of the processes are of another release, and are killed', { timeout: 40 * MINUTE_MS }, async ({
+  skip,
+}) => {
   const program = process.env['OTHER_RELEASE']
   if (program === undefined) return skip('OTHER_RELEASE names no folder "dist" of another release')
-  // The first web process and worker are of this release, the second ones of the other: messages go from each to each.
-  const hooked = (_kind: ProcessKind, index: number) => (index === 1 ? { hooks: [], program } : undefined)
-  const mixed = await startAssailedPod({ store: store(), hooked })
+  // The first web process and worker are of this release, the second ones of the other release.
+  const hooksOf = (_kind: ProcessKind, index: number) => (index === 1 ? { hooks: [], program } : undefined)
+  const mixed = await startPodUnderFaults({ store: store(), hooksOf })
   try {
-    const { wrongs } = await openRide(mixed).under(
-      { messages: 20_000, perSecond: 200, writesPerSecond: 2, settledWithin: 20 * MINUTES },
+    const { violations } = await openScenario(mixed).run(
+      { messages: 20_000, perSecond: 200, writesPerSecond: 2, settledWithin: 20 * MINUTE_MS },
       async (progress) => {
         for (const share of [0.05, 0.1, 0.15, 0.2]) {
           await progress.untilAccepted(share)
@@ -62,7 +64,7 @@ it('F39: half of the processes are of another release, and are killed', { timeou
       },
     )
 
-    expect(wrongs).toEqual([])
+    expect(violations).toEqual([])
   } finally {
     await mixed.close()
   }

@@ -3,84 +3,89 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { LocalClient, PodUnderFaults } from './pod-under-faults.js'
 
-/** Result of one request. */
-export interface Answer {
+/** The response to one request, or its absence. */
+export interface TimedResponse {
   /** `none`: no response; `late`: no response within the time limit, and no error. */
   readonly status: number | 'none' | 'late'
   readonly milliseconds: number
   readonly retryAfter: string | null
-  /** When the request was sent. */
+  /** Time of the request. */
   readonly at: number
 }
 
-/** An answer and its body. */
-interface Heard {
-  readonly answer: Answer
+/** A response and its body. */
+interface ResponseWithBody {
+  readonly response: TimedResponse
   readonly body: string
 }
 
-/** The distinct statuses. */
-export function statusesIn(answers: readonly Answer[]): readonly Answer['status'][] {
-  return [...new Set(answers.map(({ status }) => status))]
+/** The distinct statuses of the responses. */
+export function statusesIn(responses: readonly TimedResponse[]): readonly TimedResponse['status'][] {
+  return [...new Set(responses.map(({ status }) => status))]
 }
 
-/** Statuses without a fault; a busy machine may answer 503 to some requests. */
-export function expectUnaffected(answers: readonly Answer[]): void {
-  const well: readonly unknown[] = [200, 202]
-  const others = answers.filter(({ status }) => !well.includes(status))
+/** Expects success of all requests, except for a few 503, which a busy machine causes. */
+export function expectUnaffected(responses: readonly TimedResponse[]): void {
+  const success: readonly unknown[] = [200, 202]
+  const others = responses.filter(({ status }) => !success.includes(status))
   expect(others.filter(({ status }) => status !== 503)).toEqual([])
-  expect(others.length).toBeLessThan(Math.max(2, answers.length / 10))
+  expect(others.length).toBeLessThan(Math.max(2, responses.length / 10))
 }
 
-/** A post that a client has tried to publish once. */
-export interface Written extends Answer {
+/** The response to an attempt to publish a post. */
+export interface PublishedPost extends TimedResponse {
   readonly text: string
-  /** The guid in the answer. Without an answer the post may exist or not. */
+  /** The guid in the response. Without a response the post may exist or not. */
   readonly guid: string | undefined
 }
 
-/** Longest wait for an answer: three seconds for a connection and ten for a statement. */
-const HANGS_AFTER = 15_000
+/** Timeout of a request. The pod may wait three seconds for a connection and ten for a statement. */
+const TIMEOUT_MS = 15_000
 
-/** Attempts of a client that retries, at two processes in turn; a busy machine answers 503 for some time. */
-const PATIENCE = 40
-const ASKS_AGAIN_AFTER = 100
+/** Attempts of a client with retries, at two processes in turn. A busy machine responds 503 for some time. */
+const MAX_ATTEMPTS = 40
+const RETRY_INTERVAL_MS = 100
 
 let texts = 0
 
-export function askToReceive(pod: PodUnderFaults, path: string, body: string, base = pod.nextBase()): Promise<Answer> {
-  return ask(`${base}${path}`, {
+export function postInbound(
+  pod: PodUnderFaults,
+  path: string,
+  body: string,
+  base = pod.nextBase(),
+): Promise<TimedResponse> {
+  return sendRequest(`${base}${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/magic-envelope+xml' },
     body,
-  }).then(({ answer }) => answer)
+  }).then(({ response }) => response)
 }
 
-export async function publish(pod: PodUnderFaults, client: LocalClient, base = pod.nextBase()): Promise<Written> {
+export async function publish(pod: PodUnderFaults, client: LocalClient, base = pod.nextBase()): Promise<PublishedPost> {
   const text = nextText()
-  return written(text, await callApi(base, client, 'POST', '/posts', { public: true, body: text }))
+  return toPublishedPost(text, await callApi(base, client, 'POST', '/posts', { public: true, body: text }))
 }
 
-/** Acts as a client behind a proxy that retries at the other process with the same idempotency key. */
-export async function publishPatiently(pod: PodUnderFaults, client: LocalClient): Promise<Written> {
+/** Publishes a post, and retries at the other process with the same idempotency key, as a proxy does. */
+export async function publishWithRetries(pod: PodUnderFaults, client: LocalClient): Promise<PublishedPost> {
   const text = nextText()
-  return written(text, await callPatiently(pod, client, 'POST', '/posts', { public: true, body: text }))
+  return toPublishedPost(text, await callWithRetries(pod, client, 'POST', '/posts', { public: true, body: text }))
 }
 
-export async function callPatiently(
+export async function callWithRetries(
   pod: PodUnderFaults,
   client: Pick<LocalClient, 'token'>,
   method: string,
   path: string,
   content?: object,
-  hear: (answer: Answer) => void = () => {},
-): Promise<Heard> {
+  onResponse: (response: TimedResponse) => void = () => {},
+): Promise<ResponseWithBody> {
   const headers = { 'idempotency-key': randomUUID() }
-  for (let turn = 1; ; turn += 1) {
-    const heard = await callApi(pod.nextBase(), client, method, path, content, headers)
-    hear(heard.answer)
-    if (turn === PATIENCE || (heard.answer.status !== 'none' && heard.answer.status !== 503)) return heard
-    await pause(ASKS_AGAIN_AFTER)
+  for (let attempt = 1; ; attempt += 1) {
+    const result = await callApi(pod.nextBase(), client, method, path, content, headers)
+    onResponse(result.response)
+    if (attempt === MAX_ATTEMPTS || (result.response.status !== 'none' && result.response.status !== 503)) return result
+    await pause(RETRY_INTERVAL_MS)
   }
 }
 
@@ -89,9 +94,9 @@ function nextText(): string {
   return `Post ${texts} of a client`
 }
 
-function written(text: string, { answer, body }: Heard): Written {
-  const guid = answer.status === 200 || answer.status === 201 ? guidIn(body) : undefined
-  return { ...answer, text, guid }
+function toPublishedPost(text: string, { response, body }: ResponseWithBody): PublishedPost {
+  const guid = response.status === 200 || response.status === 201 ? guidIn(body) : undefined
+  return { ...response, text, guid }
 }
 
 export function callApi(
@@ -103,28 +108,28 @@ export function callApi(
   headers: Readonly<Record<string, string>> = {},
 ) {
   const type = content === undefined ? {} : { 'content-type': 'application/json' }
-  return ask(`${base}/api/v1${path}`, {
+  return sendRequest(`${base}/api/v1${path}`, {
     method,
     headers: { authorization: `Bearer ${token}`, ...type, ...headers },
     ...(content !== undefined && { body: JSON.stringify(content) }),
   })
 }
 
-async function ask(url: string, request: RequestInit): Promise<Heard> {
+async function sendRequest(url: string, request: RequestInit): Promise<ResponseWithBody> {
   const at = Date.now()
   try {
-    const response = await fetch(url, { ...request, signal: AbortSignal.timeout(HANGS_AFTER) })
-    const body = await response.text()
-    const retryAfter = response.headers.get('retry-after')
-    return { answer: { status: response.status, milliseconds: Date.now() - at, retryAfter, at }, body }
+    const fetched = await fetch(url, { ...request, signal: AbortSignal.timeout(TIMEOUT_MS) })
+    const body = await fetched.text()
+    const retryAfter = fetched.headers.get('retry-after')
+    return { response: { status: fetched.status, milliseconds: Date.now() - at, retryAfter, at }, body }
   } catch (error) {
     const isLate = error instanceof DOMException && error.name === 'TimeoutError'
     const status = isLate ? 'late' : 'none'
-    return { answer: { status, milliseconds: Date.now() - at, retryAfter: null, at }, body: '' }
+    return { response: { status, milliseconds: Date.now() - at, retryAfter: null, at }, body: '' }
   }
 }
 
 function guidIn(body: string): string | undefined {
-  const answer: unknown = JSON.parse(body)
-  return typeof answer === 'object' && answer !== null && 'guid' in answer ? String(answer.guid) : undefined
+  const parsed: unknown = JSON.parse(body)
+  return typeof parsed === 'object' && parsed !== null && 'guid' in parsed ? String(parsed.guid) : undefined
 }

@@ -7,33 +7,33 @@ import { postBy } from '../../support/federation/entities.js'
 import { encryptEnvelopeFor, envelopeOf } from '../../support/federation/envelopes.js'
 import type { FakePerson } from '../../support/federation/fake-pods.js'
 import { ageJobs } from './age-jobs.js'
-import { type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
-import { askToReceive } from './senders.js'
+import { type PodUnderFaults, startPodUnderFaults } from './pod-under-faults.js'
+import { postInbound } from './senders.js'
 import { store } from './this-run.js'
 
 /** Fault of the thread by initialisation vector of sixteen bytes, which the hook recognises. */
-type Illness = 'a thread dies...' | 'a thread loops..' | 'a thread eats...'
+type ThreadFault = 'a thread dies...' | 'a thread loops..' | 'a thread eats...'
 
 const PER_SECOND = 20
-const SOON = 120_000
+const STORED_WITHIN_MS = 120_000
 /** Longer than twice the time limit of a task: a first and a last attempt. */
-const IN_THE_END = 150_000
+const DEAD_WITHIN_MS = 150_000
 
 let podUnderFaults: PodUnderFaults
 beforeAll(async () => {
-  podUnderFaults = await startAssailedPod({
+  podUnderFaults = await startPodUnderFaults({
     store: store(),
     settings: { CRYPTO_THREADS: '2' },
-    hooked: (kind) => (kind === 'worker' ? { hooks: ['ill-thread'] } : undefined),
+    hooksOf: (kind) => (kind === 'worker' ? { hooks: ['faulty-thread'] } : undefined),
   })
 })
 afterAll(() => podUnderFaults?.close())
 
 /** An encrypted envelope that ends the thread that decrypts it. */
-function harmfulEncryptedEnvelope(envelope: string, illness: Illness): string {
+function harmfulEncryptedEnvelope(envelope: string, fault: ThreadFault): string {
   const recipientKey = readPublicKey(podUnderFaults.alice.publicKey)
   if (recipientKey === undefined) throw new Error('Every local user has a key.')
-  const secret = { key: randomBytes(32), iv: Buffer.from(illness) }
+  const secret = { key: randomBytes(32), iv: Buffer.from(fault) }
   const aes = createCipheriv('aes-256-cbc', secret.key, secret.iv)
   const encrypted = Buffer.concat([aes.update(envelope), aes.final()])
   const text = JSON.stringify({ key: secret.key.toString('base64'), iv: secret.iv.toString('base64') })
@@ -44,36 +44,44 @@ function harmfulEncryptedEnvelope(envelope: string, illness: Illness): string {
 }
 
 /** Sends private posts, some of which cause the fault; returns the guids of the others. */
-async function send(author: FakePerson, many: number, ill: ReadonlyMap<number, Illness>): Promise<readonly string[]> {
+async function send(
+  author: FakePerson,
+  count: number,
+  faults: ReadonlyMap<number, ThreadFault>,
+): Promise<readonly string[]> {
   const guids: string[] = []
-  for (let index = 0; index < many; index += 1) {
+  for (let index = 0; index < count; index += 1) {
     const post = postBy(author, { public: false })
     const envelope = envelopeOf(author, post)
-    const illness = ill.get(index)
-    if (illness === undefined) guids.push(post.guid)
+    const fault = faults.get(index)
+    if (fault === undefined) guids.push(post.guid)
     const body =
-      illness === undefined
+      fault === undefined
         ? encryptEnvelopeFor(podUnderFaults.alice.publicKey, envelope)
-        : harmfulEncryptedEnvelope(envelope, illness)
+        : harmfulEncryptedEnvelope(envelope, fault)
     const path = `/receive/users/${podUnderFaults.alice.guid}`
-    await until('it is accepted', SOON, async () => (await askToReceive(podUnderFaults, path, body)).status === 202)
+    await until(
+      'the message is accepted',
+      STORED_WITHIN_MS,
+      async () => (await postInbound(podUnderFaults, path, body)).status === 202,
+    )
     await pause(1_000 / PER_SECOND)
   }
   return guids
 }
 
 async function untilStored(guids: readonly string[]): Promise<void> {
-  await until('all others are stored', SOON, async () => {
+  await until('all others are stored', STORED_WITHIN_MS, async () => {
     return (await podUnderFaults.pod.db('posts').whereIn('guid', guids).select('id')).length === guids.length
   })
 }
 
 /** Returns the dead letters, each with one message, and discards them. */
-async function untilDead(many: number): Promise<void> {
+async function untilDead(count: number): Promise<void> {
   const listFailed = () => podUnderFaults.pod.jobs.failed('inbound-private', 0, 10)
-  await until(`${many} are dead`, IN_THE_END, async () => {
+  await until(`${count} dead letters exist`, DEAD_WITHIN_MS, async () => {
     await ageJobs(podUnderFaults, 'inbound-private')
-    return (await listFailed()).length === many
+    return (await listFailed()).length === count
   })
   const dead = await listFailed()
   expect(dead.map(({ data }) => data.messages.length)).toEqual(dead.map(() => 1))
@@ -83,15 +91,15 @@ async function untilDead(many: number): Promise<void> {
 
 it('F26: one thread ends, another one exhausts memory', async () => {
   const author = await podUnderFaults.otherPods.addKnownPerson()
-  const ill = new Map<number, Illness>([
+  const faults = new Map<number, ThreadFault>([
     [20, 'a thread dies...'],
     [50, 'a thread eats...'],
   ])
 
-  const others = await send(author, 100, ill)
+  const others = await send(author, 100, faults)
 
   await untilStored(others)
-  await untilDead(ill.size)
+  await untilDead(faults.size)
 })
 
 it('F26: a thread loops', async () => {

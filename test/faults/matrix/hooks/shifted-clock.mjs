@@ -1,14 +1,14 @@
-const by = Number(process.env.FAULTS_CLOCK)
+const shiftMs = Number(process.env.FAULTS_CLOCK)
 const RealDate = Date
 
-/** Everything that asks what time it is hears something else; what measures how long something takes does not. */
+/** Shifts the wall clock of the process. The monotonic clock does not change. */
 globalThis.Date = class extends RealDate {
   constructor(...args) {
-    if (args.length === 0) super(RealDate.now() + by)
+    if (args.length === 0) super(RealDate.now() + shiftMs)
     else super(...args)
   }
 
   static now() {
-    return RealDate.now() + by
+    return RealDate.now() + shiftMs
   }
 }

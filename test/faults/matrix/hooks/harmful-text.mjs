@@ -2,8 +2,8 @@ import { mkdirSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
 
 /**
- * A post with the first text takes every worker with it that is about to store it; with the second one, the first of them stands
- * still until it is woken; the third one keeps the first of them from doing anything else.
+ * Faults of a worker before it stores a post with one of these texts: the first text kills every worker, the second one freezes the
+ * first worker until SIGCONT, and the third one blocks the event loop of the first worker.
  */
 const {
   FAULTS_KILLING: killing,
@@ -16,7 +16,7 @@ if (isMainThread) {
   const { default: pg } = await import('pg')
   const { query } = pg.Client.prototype
   pg.Client.prototype.query = function (...args) {
-    const values = storedBy(args[0])
+    const values = storedValuesOf(args[0])
     if (values.includes(killing)) process.kill(process.pid, 'SIGKILL')
     if (values.includes(freezing) && isFirst('frozen-once')) process.kill(process.pid, 'SIGSTOP')
     if (values.includes(blocking) && isFirst('blocked-once')) {
@@ -26,11 +26,11 @@ if (isMainThread) {
   }
 }
 
-function storedBy(statement) {
+function storedValuesOf(statement) {
   return /insert into "?posts\b/i.test(statement?.text) ? JSON.stringify(statement.values) : ''
 }
 
-/** Of all processes, which share their working folder. */
+/** Whether no other process has called this before. All processes share a working folder. */
 function isFirst(name) {
   try {
     mkdirSync(name)
