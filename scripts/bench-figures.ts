@@ -1,6 +1,6 @@
 import { ACTIVITIES, type Activity, type Costs, TIERS, type Tier } from './load-model.js'
 
-/** A line of `npm run bench -- --json`, as far as it matters here. */
+/** The used fields of a line of `npm run bench -- --json`. */
 export interface Figure {
   readonly bench: string
   readonly case: string
@@ -9,7 +9,7 @@ export interface Figure {
   readonly cpu_us: Readonly<Record<string, number>>
 }
 
-/** What the benches have shown on one machine. */
+/** Results of the benches on one machine. */
 export interface FigureTable {
   readonly machine: string
   readonly cores: number
@@ -20,16 +20,16 @@ export interface FigureTable {
 interface Source {
   readonly bench: string
   readonly case: string
-  /** How its processes are called here; processes without a name here are not part of the pod. */
+  /** Tiers by process name of the bench. Other processes are not part of the pod. */
   readonly as: Readonly<Partial<Record<string, Tier>>>
 }
 
 const PROCESSES = { web: 'web', worker: 'worker', postgres: 'postgres', redis: 'redis' } as const
 
-/** Where the cost of each activity is measured; where there are several, it is all of them together. */
+/** The bench cases whose costs add up to the cost of each activity. */
 export const SOURCES: Readonly<Record<Activity, readonly Source[]>> = {
   'public message in': [{ bench: 'inbound', case: 'redis, rsa4096', as: PROCESSES }],
-  // In addition to the usual costs, a key of one person is used.
+  // A private message has the cost of a public one, plus the decryption with the key of a person.
   'private message in': [
     { bench: 'inbound', case: 'redis, rsa4096', as: PROCESSES },
     { bench: 'protocol', case: 'private, status_message, rsa4096', as: { protocol: 'worker' } },
@@ -39,19 +39,19 @@ export const SOURCES: Readonly<Record<Activity, readonly Source[]>> = {
   write: [{ bench: 'api', case: 'writing a post', as: PROCESSES }],
 }
 
-/** Throws where the table has no line for what is needed. */
+/** Costs of all activities. Throws if the table lacks a line. */
 export function costsOf(table: FigureTable): Costs {
   const costs = ACTIVITIES.map((activity) => {
     const tiers = TIERS.map((tier) => [
       tier,
-      SOURCES[activity].reduce((sum, source) => sum + spentIn(table, source, tier), 0),
+      SOURCES[activity].reduce((sum, source) => sum + costIn(table, source, tier), 0),
     ])
     return [activity, Object.fromEntries(tiers)]
   })
   return Object.fromEntries(costs)
 }
 
-function spentIn(table: FigureTable, source: Source, tier: Tier): number {
+function costIn(table: FigureTable, source: Source, tier: Tier): number {
   const figure = figureOf(table, source)
   return Object.entries(figure.cpu_us)
     .filter(([name]) => source.as[name] === tier)
@@ -60,19 +60,19 @@ function spentIn(table: FigureTable, source: Source, tier: Tier): number {
 
 function figureOf({ figures }: FigureTable, source: Source): Figure {
   const found = figures.find((figure) => figure.bench === source.bench && figure.case === source.case)
-  if (found === undefined) throw new Error(`There is no line "${source.case}" of the bench ${source.bench}.`)
+  if (found === undefined) throw new Error(`The line "${source.case}" of the bench ${source.bench} is missing.`)
   return found
 }
 
-/** A case that fills the whole machine, and what would be expected of it. */
+/** A case that uses all cores, with the expected value. */
 export interface Check {
   readonly name: string
   readonly measured: number
-  /** All cores do nothing else, the load generator included. */
+  /** Value if all cores, including that of the load generator, do only this work. */
   readonly expected: number
 }
 
-/** What the same arithmetic says of what the benches have measured at full speed. */
+/** Compares the arithmetic of the model with the results of benches at full speed. */
 export function checksOf({ figures, cores }: FigureTable): readonly Check[] {
   return figures
     .filter(({ unit, cpu_us }) => (unit === 'msg/s' || unit === 'requests/s') && 'postgres' in cpu_us)
@@ -83,7 +83,7 @@ export function checksOf({ figures, cores }: FigureTable): readonly Check[] {
     })
 }
 
-/** The lines that are needed here, of a whole run of the benches. */
+/** The used lines of a complete run of the benches. */
 export function figuresIn(lines: string): readonly Figure[] {
   const wanted = Object.values(SOURCES).flat()
   return lines

@@ -13,11 +13,11 @@ import { promisify } from 'node:util'
 
 const project = resolve(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'pod-check-release-'))
-/** Of the start, which installs the package, and of a command. */
+/** Time limit of the start, which installs the package, and of a command. */
 const STEP_LIMIT_MS = 300_000
-/** The pod refuses a form that is sent sooner than a person can fill it in. */
+/** Time before a form is sent. The pod refuses forms that are sent too fast. */
 const FORM_MS = 4_000
-/** Without the settings of the caller. */
+/** Environment of child processes, without the settings of the caller. */
 const environment = { PATH: process.env.PATH, HOME: process.env.HOME, LANG: 'C.UTF-8' }
 
 try {
@@ -33,7 +33,7 @@ try {
   cpSync(join(release, tarball), join(empty, tarball))
   comparePackages(release, tarball)
   await startWithNpx(empty, tarball)
-  console.log('The release is good.')
+  console.log('The release is correct.')
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
@@ -66,7 +66,7 @@ function verifySignature(release) {
   check(isRefused, 'the signature is of SHA256SUMS alone')
 }
 
-/** What npm installs on this machine, and what the release lists: that may name packages of other platforms too. */
+/** Compares the packages that npm installs with those that the release lists, which may be for other platforms too. */
 function comparePackages(release, tarball) {
   const place = join(folder, 'installed')
   mkdirSync(place)
@@ -93,7 +93,7 @@ function comparePackages(release, tarball) {
   )
 }
 
-/** Not by "npm ls", which fails for a package whose version an override has chosen. */
+/** The installed packages. Not from "npm ls", which fails for a package with an overridden version. */
 function installedPackages(place) {
   return JSON.parse(run('npm', ['query', '*', '--loglevel=silent'], place))
     .filter(({ location, name }) => location !== '' && name !== 'diaspora-pod')
@@ -115,7 +115,7 @@ async function startWithNpx(place, tarball) {
     check((await fetch(`${address}/`, { headers: { cookie } })).status < 400, 'the start page is shown')
     check(await post(place, tarball, address), 'a post is stored')
   } finally {
-    // As Ctrl-C in a terminal: npm passes no other signal to the pod.
+    // Like Ctrl-C in a terminal: npm forwards no other signal to the pod.
     if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid, 'SIGINT')
     await ended
   }
@@ -123,7 +123,7 @@ async function startWithNpx(place, tarball) {
 }
 
 async function isStopped(pidFile) {
-  for (let tries = 0; tries < 300; tries += 1) {
+  for (let attempt = 0; attempt < 300; attempt += 1) {
     if (!existsSync(pidFile)) return true
     await pause(100)
   }
@@ -133,7 +133,7 @@ async function isStopped(pidFile) {
 function addressOf(child) {
   let text = ''
   return new Promise((resolve, reject) => {
-    const fail = (why) => reject(new Error(`The pod ${why}:\n${text}`))
+    const fail = (reason) => reject(new Error(`The pod ${reason}:\n${text}`))
     const timer = setTimeout(fail, STEP_LIMIT_MS, 'has not started in time')
     child.stdout.setEncoding('utf8').on('data', (chunk) => {
       text += chunk
@@ -149,7 +149,7 @@ function addressOf(child) {
   })
 }
 
-/** As a browser does, without JavaScript. */
+/** Signs up like a browser without JavaScript. Returns the session cookie. */
 async function signUp(address) {
   const page = await fetch(`${address}/users/sign_up`)
   const html = await page.text()
@@ -164,36 +164,36 @@ async function signUp(address) {
     .map((each) => each.split(';')[0])
     .join('; ')
   await pause(FORM_MS)
-  const answer = await fetch(`${address}/users/sign_up`, {
+  const response = await fetch(`${address}/users/sign_up`, {
     ...{ method: 'POST', body: fields, redirect: 'manual' },
     headers: { cookie, origin: address },
   })
-  check(answer.status === 303 || answer.status === 302, `sign-up succeeds (it answered ${answer.status})`)
-  return answer.headers
+  check(response.status === 303 || response.status === 302, `sign-up succeeds (status ${response.status})`)
+  return response.headers
     .getSetCookie()
     .map((each) => each.split(';')[0])
     .join('; ')
 }
 
 async function post(place, tarball, address) {
-  const words = ['--yes', `./${tarball}`, 'token', 'alice', '--scopes', 'public:read public:modify', '--json']
-  // Not execFileSync: meanwhile the pod closes idle connections, which fetch has to notice.
+  const args = ['--yes', `./${tarball}`, 'token', 'alice', '--scopes', 'public:read public:modify', '--json']
+  // Not execFileSync, because fetch must notice that the pod closes idle connections in the meantime.
   const options = { cwd: place, env: environment, encoding: 'utf8', timeout: STEP_LIMIT_MS }
-  const { stdout } = await promisify(execFile)('npx', words, options)
+  const { stdout } = await promisify(execFile)('npx', args, options)
   const { access_token: token } = JSON.parse(stdout)
-  const answer = await fetch(`${address}/api/v1/posts`, {
+  const response = await fetch(`${address}/api/v1/posts`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: JSON.stringify({ body: 'Written on a new pod', public: true }),
   })
-  return answer.status === 200
+  return response.status === 200
 }
 
-function run(program, words, cwd) {
-  return execFileSync(program, words, { cwd, env: environment, encoding: 'utf8', maxBuffer: 64 * 2 ** 20 })
+function run(program, args, cwd) {
+  return execFileSync(program, args, { cwd, env: environment, encoding: 'utf8', maxBuffer: 64 * 2 ** 20 })
 }
 
-function check(isRight, what) {
-  if (!isRight) throw new Error(`Not true: ${what}`)
-  console.log(`ok: ${what.split(':')[0]}`)
+function check(isTrue, statement) {
+  if (!isTrue) throw new Error(`Not true: ${statement}`)
+  console.log(`ok: ${statement.split(':')[0]}`)
 }

@@ -20,12 +20,12 @@ main().catch((error) => {
 async function main() {
   checkNode()
   if (isComplete()) return
-  await takeTurn()
+  await takeLock()
   try {
     if (!isInstalled()) await install()
     if (!isBuilt()) await build()
   } finally {
-    endTurn()
+    releaseLock()
   }
 }
 
@@ -43,27 +43,27 @@ function checkNode() {
   )
 }
 
-/** npm writes this file last: where an installation was interrupted, there is none. */
+/** npm writes this file last, so that it is missing after an interrupted installation. */
 function isInstalled() {
   if (timeOf(INSTALLED) >= timeOf(path.join(root, 'package-lock.json'))) return true
-  if (!fs.existsSync(INSTALLED) || !holdsWhatIsLocked()) return false
-  // Only touched, by a checkout perhaps: no reason to take the modules away from under a pod that may be running.
+  if (!fs.existsSync(INSTALLED) || !matchesLockFile()) return false
+  // The lock file was only touched, for example by a checkout. The modules stay, because a pod may be running.
   fs.utimesSync(INSTALLED, new Date(), new Date())
   return true
 }
 
-function holdsWhatIsLocked() {
+function matchesLockFile() {
   const wanted = readJson('package-lock.json').packages
   const present = readJson('node_modules/.package-lock.json').packages
   const names = Object.keys(wanted).filter((name) => name !== '')
   return (
     names.every((name) =>
-      present[name] ? sameRelease(wanted[name], present[name]) : wanted[name].optional && !wanted[name].link,
+      present[name] ? isSameRelease(wanted[name], present[name]) : wanted[name].optional && !wanted[name].link,
     ) && Object.keys(present).every((name) => wanted[name])
   )
 }
 
-function sameRelease(one, other) {
+function isSameRelease(one, other) {
   return ['version', 'resolved', 'integrity'].every(
     (field) => !one[field] || !other[field] || one[field] === other[field],
   )
@@ -83,7 +83,7 @@ async function install() {
   fs.rmSync(INSTALLED, { force: true })
   await npm(
     ['ci', '--include=dev', '--no-audit', '--no-fund'],
-    'Installing failed: see above what npm says, and try again.',
+    'Installing failed: see the output of npm above, and try again.',
   )
 }
 
@@ -92,16 +92,16 @@ async function build() {
   const startedAt = new Date()
   // The types of a fresh clone are those of a commit that was checked. Their check would take five times as long as all the rest.
   const options = fs.existsSync(path.join(root, 'dist')) ? [] : ['--', '--noCheck']
-  // After a build that was interrupted or failed, the compiler's notes are not to be trusted.
+  // After an interrupted or failed build, the incremental state of the compiler may be wrong.
   if (!fs.existsSync(BUILT)) fs.rmSync(path.join(root, 'dist', '.tsbuildinfo'), { force: true })
   fs.rmSync(BUILT, { force: true })
   await npm(
     ['run', '--silent', 'build', ...options],
-    'Building failed: see above what the compiler says, and try again.',
+    'Building failed: see the output of the compiler above, and try again.',
   )
   for (const name of SOURCES) removeOrphans(name)
   fs.writeFileSync(BUILT, '')
-  // What was changed while the compiler ran is built the next time.
+  // Files that have changed during the build are built the next time.
   fs.utimesSync(BUILT, startedAt, startedAt)
 }
 
@@ -115,8 +115,8 @@ function removeOrphans(folder) {
   }
 }
 
-/** The same npm that runs this script, if one does. */
-function npm(args, complaint) {
+/** Runs npm: the one that runs this script, if there is one. */
+function npm(args, errorText) {
   const own = process.env.npm_execpath
   const [program, first] = own && /npm-cli\.[cm]?js$/.test(own) ? [process.execPath, [own]] : ['npm', []]
   return new Promise((resolve, reject) => {
@@ -128,17 +128,17 @@ function npm(args, complaint) {
     // npm continues when this process is killed, and no other process may begin before it has ended.
     if (child.pid) fs.writeFileSync(LOCK, `${process.pid} ${child.pid}`)
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
-    child.once('error', (error) => reject(new Error(`${complaint} (${error.message})`)))
-    child.once('exit', (code) => (code === 0 ? resolve() : reject(new Error(complaint))))
+    child.once('error', (error) => reject(new Error(`${errorText} (${error.message})`)))
+    child.once('exit', (code) => (code === 0 ? resolve() : reject(new Error(errorText))))
   })
 }
 
-/** Two of us in the same folder would tear down what the other one sets up: one works, the others wait. */
-async function takeTurn() {
+/** Takes the lock of this folder, because two processes would delete the files of each other. */
+async function takeLock() {
   let isReported = false
-  while (!tryTurn()) {
+  while (!tryLock()) {
     const owners = readOwners()
-    if (owners.length > 0 && !owners.some(isAlive)) takeOver(owners)
+    if (owners.length > 0 && !owners.some(isAlive)) removeStaleLock(owners)
     else if (owners.length > 0 && !isReported) {
       console.log(
         `Waiting for process ${owners[0]}, which is installing or building here (if it is not, delete .installing) ...`,
@@ -150,7 +150,7 @@ async function takeTurn() {
 }
 
 /** The file appears with its content, so that no process reads an empty one. */
-function tryTurn() {
+function tryLock() {
   const draft = `${LOCK}.${process.pid}`
   fs.writeFileSync(draft, String(process.pid))
   try {
@@ -165,7 +165,7 @@ function tryTurn() {
 }
 
 /** Only one of the waiting processes can move the file away. A process that has moved the file of another one puts it back. */
-function takeOver(owners) {
+function removeStaleLock(owners) {
   const aside = `${LOCK}.${process.pid}`
   try {
     fs.renameSync(LOCK, aside)
@@ -176,11 +176,11 @@ function takeOver(owners) {
   }
 }
 
-function endTurn() {
+function releaseLock() {
   if (readOwners()[0] === process.pid) fs.unlinkSync(LOCK)
 }
 
-/** The one whose turn it is, and the npm that works for it. */
+/** Ids of the process that has the lock, and of its npm. */
 function readOwners(file = LOCK) {
   try {
     return fs.readFileSync(file, 'utf8').split(' ').filter(Boolean).map(Number)

@@ -1,4 +1,4 @@
-// Runs a command, shows what it says, and fails if anything is in it that must never be in a log:
+// Runs a command, shows its output, and fails if the output contains a secret or a private text:
 //   node scripts/find-secrets.mjs npx vitest run
 import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -19,13 +19,13 @@ const patterns = [
   /\$argon2id\$/,
 ]
 
-const [command, ...words] = process.argv.slice(2)
+const [command, ...args] = process.argv.slice(2)
 if (command === undefined) {
-  console.error('Say what to run: node scripts/find-secrets.mjs npx vitest run')
+  console.error('Usage: node scripts/find-secrets.mjs <command>, such as: npx vitest run')
   process.exit(2)
 }
 
-const child = spawn(command, words, {
+const child = spawn(command, args, {
   stdio: ['inherit', 'pipe', 'pipe'],
   env: { ...process.env, TEST_LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'trace', NO_COLOR: '1' },
 })
@@ -39,17 +39,17 @@ for (const [stream, out] of [
     out.write(text)
     const lines = (rest + text).split('\n')
     rest = lines.pop() ?? ''
-    found.push(...lines.filter(isTelling))
+    found.push(...lines.filter(hasSecret))
   })
-  stream.on('end', () => found.push(...[rest].filter(isTelling)))
+  stream.on('end', () => found.push(...[rest].filter(hasSecret)))
 }
 
 child.on('close', (code) => {
-  for (const line of found.slice(0, 20)) console.error(`A secret was said: ${line.slice(0, 200)}`)
+  for (const line of found.slice(0, 20)) console.error(`Secret in the output: ${line.slice(0, 200)}`)
   if (found.length > 0) console.error(`${found.length} lines contain secrets or private texts.`)
   process.exit(code || (found.length > 0 ? 1 : 0))
 })
 
-function isTelling(line) {
+function hasSecret(line) {
   return patterns.some((pattern) => pattern.test(line)) || linesOfKeys.some((key) => line.includes(key))
 }

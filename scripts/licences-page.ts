@@ -1,7 +1,7 @@
 interface LockedPackage {
   readonly version?: string
   readonly license?: string
-  /** Only for building and testing. */
+  /** Whether the package is only for building and testing. */
   readonly dev?: boolean
 }
 
@@ -12,8 +12,8 @@ interface LockFile {
 /** Returns docs/licences.md: every package that a running pod uses, on any platform, by licence. */
 export function licencesPage({ packages }: LockFile): string {
   const used = Object.entries(packages)
-    .filter(([place, { dev }]) => place !== '' && dev !== true)
-    .map(([place, { version = '', license = 'unknown' }]) => ({ name: nameOf(place), version, license }))
+    .filter(([path, { dev }]) => path !== '' && dev !== true)
+    .map(([path, { version = '', license = 'unknown' }]) => ({ name: nameOf(path), version, license }))
   const byLicence = new Map<string, string[]>()
   for (const { name, version, license } of used) {
     byLicence.set(license, [...(byLicence.get(license) ?? []), `${name} ${version}`])
@@ -35,6 +35,6 @@ export function licencesPage({ packages }: LockFile): string {
 }
 
 /** The name of a package from its path in the lock file. */
-function nameOf(place: string): string {
-  return place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length)
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
 }

@@ -5,7 +5,7 @@ export const ORDINARY = {
   /** Activity of one active account in a day. */
   postsPerDay: 0.5,
   reactionsPerDay: 4,
-  /** Requests of their clients; lists are what a replica can give. */
+  /** Requests of the clients of an active account, and the share of lists, which a replica can serve. */
   requestsPerDay: 150,
   listShare: 0.8,
   /** The people that an account follows, and the share of remote ones. */
@@ -18,14 +18,14 @@ export const ORDINARY = {
   /** Pods that a public post goes to, and reactions to a post; each is relayed to all pods with the post. */
   podsPerPost: 25,
   reactionsPerPost: 6,
-  /** Pictures of a post; how many of them an answer of the API makes a client load, and how large they are there. */
+  /** Pictures of a post, pictures that a client loads per API request, their size, and the size of an original. */
   photosPerPost: 0.3,
   picturesPerRequest: 2,
   pictureBytes: 60_000,
   photoBytes: 1_500_000,
   /** People in the rest of the network: the maximum that a user can follow. */
   network: 1_000_000,
-  /** The busiest second of a day over the mean. */
+  /** Ratio of the busiest second of a day to the mean. */
   peak: 5,
   /** A row of a message, with its indexes. */
   rowBytes: 1_400,
@@ -38,7 +38,7 @@ export const HARDWARE = {
   /** Threads of a worker process, each for a core. */
   threads: 2,
   databaseCores: 16,
-  /** Nothing is planned to be busier: the rest belongs to bursts, and to what fails. */
+  /** Planned load. The rest is for bursts and for failed machines. */
   maxBusyShare: 0.6,
   webConnections: 10,
   workerConnections: 20,
@@ -46,35 +46,35 @@ export const HARDWARE = {
 
 export type Hardware = { readonly [Name in keyof typeof HARDWARE]: number }
 
-/** What can be added to apart from the others. */
+/** Parts of a pod that can be scaled separately. */
 export const TIERS = ['web', 'worker', 'postgres', 'redis'] as const
 export type Tier = (typeof TIERS)[number]
 
-/** What keeps a pod busy. */
+/** Kinds of work of a pod. */
 export const ACTIVITIES = ['public message in', 'private message in', 'delivery out', 'request', 'write'] as const
 export type Activity = (typeof ACTIVITIES)[number]
 
-/** Microseconds of processor time for one of each. */
+/** Microseconds of processor time per activity and tier. */
 export type Costs = Readonly<Record<Activity, Readonly<Record<Tier, number>>>>
 
 export interface Forecast {
   readonly people: number
-  /** In the busiest second. */
+  /** Activities in the busiest second. */
   readonly perSecond: Readonly<Record<Activity, number>>
   readonly tiers: readonly TierForecast[]
   readonly first: Tier
   readonly connections: number
-  /** Read replicas that the lists need when the primary is left with everything else; 0: it does without. */
+  /** Read replicas for the lists, if the primary serves everything else. 0: none are needed. */
   readonly replicas: number
   readonly rowGigabytesPerYear: number
   readonly photoGigabytesPerYear: number
-  /** Of pictures, in the busiest second. */
+  /** Traffic of pictures in the busiest second. */
   readonly pictureMegabits: number
 }
 
 interface TierForecast {
   readonly tier: Tier
-  /** Busy in the busiest second. */
+  /** Busy cores in the busiest second. */
   readonly cores: number
   /** Number of processes that keeps each below the planned load. */
   readonly processes: number
@@ -115,7 +115,7 @@ export function forecast(people: number, habits: Habits, hardware: Hardware, cos
   }
 }
 
-/** The most people with which one process of a tier, or the database, is not busier than it should be. */
+/** Maximum number of people with which one process of a tier, or the database, stays below the planned load. */
 export function maximumPeople(tier: Tier, habits: Habits, hardware: Hardware, costs: Costs): number {
   const isFull = (people: number) => {
     const found = forecast(people, habits, hardware, costs).tiers.find((each) => each.tier === tier)
@@ -136,7 +136,7 @@ function followedElsewhere(people: number, { contacts, shareElsewhere, network }
   return network * (1 - Math.exp((-people * contacts * shareElsewhere) / network))
 }
 
-/** Everything is stored once, however many it is for. */
+/** Stored rows per day. A message is stored once for all its recipients. */
 function rowsPerDay(people: number, habits: Habits): number {
   const { activeShare, postsPerDay, reactionsPerDay, reactionsPerPost, shareElsewhere } = habits
   const active = people * activeShare
@@ -144,7 +144,7 @@ function rowsPerDay(people: number, habits: Habits): number {
   return fromElsewhere + active * (postsPerDay * (1 + reactionsPerPost * shareElsewhere) + reactionsPerDay)
 }
 
-/** A public message comes once to a pod, however many follow its author there; a private one comes once to each whom it is for. */
+/** Activities per day. A pod receives a public message once, and a private message once per recipient. */
 function activitiesPerDay(people: number, habits: Habits): Readonly<Record<Activity, number>> {
   const { contacts, shareElsewhere, activeShare, postsPerDay, reactionsPerPost, privateShare } = habits
   const active = people * activeShare

@@ -16,11 +16,11 @@ if (target === undefined || (option !== undefined && (option !== '--sign' || key
   process.exit(2)
 }
 if (!existsSync(join(project, 'dist/bin/pod.js'))) {
-  console.error('There is no compiled program: run "npm run build" first.')
+  console.error('The compiled program is missing: run "npm run build" first.')
   process.exit(1)
 }
 
-/** What a release contains; compiled benchmarks and source maps, which name folders outside of it, are left out. */
+/** Content of a release. Compiled benchmarks and source maps, which name folders outside of it, are excluded. */
 const CONTENT = [
   'dist',
   'deploy',
@@ -33,14 +33,14 @@ const CONTENT = [
   'SECURITY.md',
   '.env.example',
 ]
-/** What a package does not need to run. A folder "test" inside its code may be used at run time. */
-const LEFT_OUT_OF_PACKAGES =
+/** Files that a package does not need at run time. A folder "test" inside of its code may be needed. */
+const EXCLUDED_FROM_PACKAGES =
   /\.(map|[cm]?ts|flow|tsbuildinfo)$|\.test\.|node_modules\/(@[^/]+\/)?[^/]+\/(tests?|examples?)$/
-const LEFT_OUT = /\.map$|\.tsbuildinfo$|dist[\\/]bench|dist[\\/]\.built$/
+const EXCLUDED = /\.map$|\.tsbuildinfo$|dist[\\/]bench|dist[\\/]\.built$/
 
 const folder = resolve(target)
 const temporary = mkdtempSync(join(tmpdir(), 'pod-release-'))
-// The list of parts names this folder.
+// The SBOM contains the name of this folder.
 const staging = join(temporary, 'diaspora-pod')
 try {
   mkdirSync(folder, { recursive: true })
@@ -48,7 +48,7 @@ try {
   for (const name of CONTENT) {
     cpSync(join(project, name), join(staging, name), {
       recursive: true,
-      filter: (path) => !LEFT_OUT.test(path.slice(project.length)),
+      filter: (path) => !EXCLUDED.test(path.slice(project.length)),
     })
   }
   const lock = readJson('package-lock.json')
@@ -72,7 +72,7 @@ try {
   }
 
   writeDescription({})
-  // Its number and time would differ with each run.
+  // The serial number and the time differ with each run.
   const { serialNumber: ____, ...bom } = JSON.parse(
     npm(['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only', '--omit', 'dev']),
   )
@@ -85,7 +85,7 @@ try {
   for (const [path] of bundled) {
     cpSync(join(project, path), join(staging, path), {
       recursive: true,
-      filter: (name) => !LEFT_OUT_OF_PACKAGES.test(name.slice(project.length)),
+      filter: (name) => !EXCLUDED_FROM_PACKAGES.test(name.slice(project.length)),
     })
   }
   const [packed] = JSON.parse(npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder]))
@@ -99,7 +99,7 @@ try {
   rmSync(temporary, { recursive: true, force: true })
 }
 
-/** Shown by the metrics of the release. Without a repository it is left out. */
+/** The commit, which the metrics of the release show. Empty without a repository. */
 function readCommit() {
   try {
     return { gitHead: execFileSync('git', ['rev-parse', 'HEAD'], { cwd: project, encoding: 'utf8' }).trim() }
@@ -117,14 +117,14 @@ function namedVersions(packages) {
   return Object.fromEntries(named.filter(([name]) => !name.includes('node_modules/')))
 }
 
-/** The namespace keeps a signature for another purpose from being one of a release. */
+/** Signs a file. The namespace prevents the use of signatures that were made for another purpose. */
 function sign(path, privateKey) {
   rmSync(`${path}.sig`, { force: true })
   execFileSync('ssh-keygen', ['-q', '-Y', 'sign', '-f', privateKey, '-n', 'diaspora-pod', path], { stdio: 'inherit' })
 }
 
-function npm(words) {
-  return execFileSync('npm', words, {
+function npm(args) {
+  return execFileSync('npm', args, {
     cwd: staging,
     encoding: 'utf8',
     maxBuffer: 64 * 2 ** 20,

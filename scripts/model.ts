@@ -24,7 +24,7 @@ const usage = `npm run model -- [--people 100000] [--assume contacts=100,peak=8,
 `
 
 const SIZES = [1_000, 100_000, 10_000_000]
-const WHAT_TO_ADD: Readonly<Record<Tier, string>> = {
+const SCALING_ADVICE: Readonly<Record<Tier, string>> = {
   web: 'web processes',
   worker: 'worker processes, on other machines if this one has no free cores',
   postgres: 'cores for the database; a replica behind DATABASE_READ_URL takes most of what requests cost',
@@ -34,18 +34,18 @@ const WHAT_TO_ADD: Readonly<Record<Tier, string>> = {
 process.exitCode = await main()
 
 async function main(): Promise<number> {
-  const words = readWords()
-  if (words === undefined) {
+  const settings = parseArguments()
+  if (settings === undefined) {
     process.stderr.write(usage)
     return 2
   }
-  const { people, habits, hardware } = words
-  const table = words.figures === undefined ? await tableIn(TABLE) : await tableOf(words.figures)
-  if (words.keep) await writeFile(TABLE, `${JSON.stringify(table, undefined, 2)}\n`)
+  const { people, habits, hardware } = settings
+  const table = settings.figures === undefined ? await readTable(TABLE) : await tableOf(settings.figures)
+  if (settings.keep) await writeFile(TABLE, `${JSON.stringify(table, undefined, 2)}\n`)
   const costs = costsOf(table)
   const forecasts = people.map((each) => forecast(each, habits, hardware, costs))
   const maxima = TIERS.map((tier) => ({ tier, people: maximumPeople(tier, habits, hardware, costs) }))
-  if (words.json) {
+  if (settings.json) {
     console.log(JSON.stringify({ table, habits, hardware, costs, forecasts, maxima, checks: checksOf(table) }))
     return 0
   }
@@ -61,7 +61,7 @@ async function main(): Promise<number> {
   print(
     maxima
       .toSorted((one, other) => one.people - other.people)
-      .map(({ tier, people: most }) => [tier, short(most), WHAT_TO_ADD[tier]]),
+      .map(({ tier, people: maximum }) => [tier, short(maximum), SCALING_ADVICE[tier]]),
   )
   console.log('\nThe same calculation compared with benches that use all cores')
   print(
@@ -75,7 +75,7 @@ async function main(): Promise<number> {
   return 0
 }
 
-function readWords() {
+function parseArguments() {
   const options = {
     people: { type: 'string' },
     assume: { type: 'string', default: '' },
@@ -85,27 +85,27 @@ function readWords() {
   } as const
   try {
     const { values } = parseArgs({ options })
-    const given = values.assume.split(',').filter((pair) => pair !== '')
-    const pairs = given.map((pair) => [pair.split('=')[0] ?? '', Number(pair.split('=')[1])] as const)
+    const assumptions = values.assume.split(',').filter((pair) => pair !== '')
+    const pairs = assumptions.map((pair) => [pair.split('=')[0] ?? '', Number(pair.split('=')[1])] as const)
     const known = { ...ORDINARY, ...HARDWARE }
     const people = values.people === undefined ? SIZES : [Number(values.people)]
-    const areRight = pairs.every(([name, value]) => Object.hasOwn(known, name) && value >= 0)
-    if (!areRight || !people.every((each) => Number.isInteger(each) && each >= 1)) return undefined
+    const areValid = pairs.every(([name, value]) => Object.hasOwn(known, name) && value >= 0)
+    if (!areValid || !people.every((each) => Number.isInteger(each) && each >= 1)) return undefined
     const assumed = Object.fromEntries(pairs)
-    const only = <Kind extends object>(kind: Kind): Kind =>
+    const applyAssumed = <Kind extends object>(kind: Kind): Kind =>
       Object.assign({}, kind, Object.fromEntries(Object.entries(assumed).filter(([name]) => Object.hasOwn(kind, name))))
     const { figures, keep, json } = values
-    return { people, habits: only(ORDINARY), hardware: only(HARDWARE), figures, keep, json }
+    return { people, habits: applyAssumed(ORDINARY), hardware: applyAssumed(HARDWARE), figures, keep, json }
   } catch {
     return undefined
   }
 }
 
-async function tableIn(place: URL): Promise<FigureTable> {
-  return JSON.parse(await readFile(place, 'utf8'))
+async function readTable(file: URL): Promise<FigureTable> {
+  return JSON.parse(await readFile(file, 'utf8'))
 }
 
-/** The benches have just run on this machine. */
+/** The figures of a run of the benches on this machine. */
 async function tableOf(file: string): Promise<FigureTable> {
   const [{ model } = { model: 'an unknown processor' }] = cpus()
   const cores = availableParallelism()
@@ -139,7 +139,7 @@ function tierOf({ tiers }: Forecast, wanted: Tier) {
   return tiers.find(({ tier }) => tier === wanted)
 }
 
-/** An estimate has three significant digits. */
+/** Formats an estimate with three significant digits. */
 function short(value: number): string {
   return Number(value.toPrecision(3)).toLocaleString('en-GB', { maximumFractionDigits: 4 }).replaceAll(',', ' ')
 }

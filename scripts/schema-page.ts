@@ -5,7 +5,7 @@ interface Definition {
   readonly definition: string
 }
 
-/** Returns docs/schema.sql: the tables, indexes, functions and triggers that all migrations together have made. */
+/** Returns docs/schema.sql: the tables, indexes, functions and triggers after all migrations. */
 export async function schemaPage(db: Knex): Promise<string> {
   const [tables, indexes, functions, triggers] = await Promise.all(
     [TABLES_SQL, INDEXES_SQL, FUNCTIONS_SQL, TRIGGERS_SQL].map((text) => queryRows<Definition>(db, text)),
