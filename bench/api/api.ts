@@ -109,7 +109,7 @@ async function areResponsesCorrect(
     const response = await app.inject({ url: path, headers: { authorization: `Bearer ${token}` } })
     const isCorrect = response.statusCode === 200 && listing.isCorrect(response.json(), plan, index)
     if (isCorrect) continue
-    process.stderr.write(`${path} answered ${response.statusCode}: ${response.body.slice(0, 300)}\n`)
+    process.stderr.write(`${path} responded ${response.statusCode}: ${response.body.slice(0, 300)}\n`)
     return false
   }
   return true

@@ -43,7 +43,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     },
   },
 
-  /** Made-up signers on two hosts that accept connections and never answer. */
+  /** Made-up signers on two hosts that accept connections and never respond. */
   'fetch-lane': {
     seconds: 20,
     async prepare({ gina, hosts }, _parentGuid, strength) {

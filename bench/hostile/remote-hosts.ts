@@ -63,7 +63,7 @@ const servers: Readonly<Record<RemoteHostName, Server>> = {
   good: createHttpServer((request, response) => respondAsOrdinaryHost('good', request, response)),
   uninvolved: createHttpServer((request, response) => respondAsOrdinaryHost('uninvolved', request, response)),
   evil: createHttpServer(respondAsEvilHost),
-  // Accept connections and never answer.
+  // These hosts accept connections and never respond.
   silent: createTcpServer((socket) => socket.on('error', () => {}).resume()),
   silentToo: createTcpServer((socket) => socket.on('error', () => {}).resume()),
 }

@@ -3,7 +3,7 @@ import type { CompletePod } from '../support/processes/complete-pod.js'
 const SCOPES =
   'openid profile profile:modify contacts:read contacts:modify conversations interactions notifications public:read public:modify private:read private:modify tags:read'
 
-/** An account of one of our pods, used as a client app does: over HTTP with a token. */
+/** An account of a pod with an API client that has a token. */
 export interface ApiPerson {
   readonly pod: CompletePod
   readonly address: string
@@ -33,7 +33,7 @@ export async function openApiPerson(pod: CompletePod, username: string): Promise
   }
 
   const [first] = await request<readonly { readonly id: number }[]>('GET', 'aspects')
-  if (first === undefined) throw new Error('A new account has an aspect.')
+  if (first === undefined) throw new Error('The new account has no aspect.')
   return {
     pod,
     address,

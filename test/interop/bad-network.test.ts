@@ -14,10 +14,10 @@ interface Post extends Item {
 }
 
 /**
- * Three of our pods; everything that is sent to the third one crosses a network that delays, loses deliveries and loses answers
- * to deliveries that have arrived. Each test finds the pods as the one before left them.
+ * Three pods. A proxy in front of the third pod delays traffic, and loses deliveries or the responses to them. Each test continues with
+ * the state of the previous one.
  */
-describe('three pods, one behind a network that delays and loses', { timeout: 120_000 }, () => {
+describe('three pods, one behind a network that delays and loses messages', { timeout: 120_000 }, () => {
   let pods: readonly CompletePod[] = []
   let proxy: LossyProxy
   let alice: ApiPerson
@@ -55,8 +55,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
   })
 
   /**
-   * Everything is dispatched, and every delivery has arrived. Instead of minutes for the next attempt, the operator's command makes it
-   * due at once.
+   * Waits until all messages are dispatched and delivered. The command `pods wake` makes delayed attempts due at once.
    */
   async function untilArrived(): Promise<void> {
     do {
@@ -74,7 +73,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
         { timeout: 90_000, interval: 100 },
       )
       await untilQuiet(...pods)
-    } while (await isWaiting()) // of relays that began after the first check
+    } while (await isWaiting()) // relays may begin after the first check
   }
 
   async function isWaiting(): Promise<boolean> {
@@ -85,7 +84,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     return waiting.some((delivery) => delivery !== undefined)
   }
 
-  const say = (who: ApiPerson, body: string) => who.send<Post>('POST', 'posts', { public: true, body })
+  const publish = (who: ApiPerson, body: string) => who.send<Post>('POST', 'posts', { public: true, body })
   const commentsAt = (who: ApiPerson, guid: string) =>
     who.get<readonly Item[]>(`posts/${guid}/comments?per_page=100`).then((all) => all.map(({ body }) => body))
   /** Bodies of the author's posts as they are stored at carol's pod, in the order of arrival. */
@@ -117,7 +116,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
 
   it('twenty posts of one person arrive once each, in the order in which they were written', async () => {
     const bodies = Array.from({ length: 20 }, (_, index) => `Post ${index + 1}`)
-    for (const body of bodies) post = await say(alice, body)
+    for (const body of bodies) post = await publish(alice, body)
     await untilArrived()
 
     expect(await arrivedAtCarol(alice)).toEqual(bodies)
@@ -178,33 +177,35 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     expect(await arrivedAtCarol(bob)).toEqual([])
   })
 
-  it('the last of ten profile changes counts', async () => {
+  it('the last of ten profile changes is stored', async () => {
     for (let number = 1; number <= 10; number += 1) await alice.send('PATCH', 'user', { name: `Alice ${number}` })
     await untilArrived()
 
     expect(await carol.get(`users/${alice.guid}`)).toMatchObject({ name: 'Alice 10' })
   })
 
-  it('votes count once', async () => {
-    const asked = await alice.send<Post>('POST', 'posts', {
+  it('each vote is counted once', async () => {
+    const question = await alice.send<Post>('POST', 'posts', {
       public: true,
       body: 'A question',
       poll: { question: 'Yes?', poll_answers: ['Yes', 'No'] },
     })
     await untilArrived()
     for (const who of [bob, carol]) {
-      const [yes] = (await who.get<Post>(`posts/${asked.guid}`)).poll?.poll_answers ?? []
-      await who.send('POST', `posts/${asked.guid}/vote`, { poll_answer: yes?.id })
+      const [yes] = (await who.get<Post>(`posts/${question.guid}`)).poll?.poll_answers ?? []
+      await who.send('POST', `posts/${question.guid}/vote`, { poll_answer: yes?.id })
     }
     await untilArrived()
 
     for (const who of [alice, bob, carol]) {
-      const votes = (await who.get<Post>(`posts/${asked.guid}`)).poll?.poll_answers.map(({ vote_count }) => vote_count)
+      const votes = (await who.get<Post>(`posts/${question.guid}`)).poll?.poll_answers.map(
+        ({ vote_count }) => vote_count,
+      )
       expect(votes).toEqual([2, 0])
     }
   })
 
-  it('a reshare arrives with the post that it shows', async () => {
+  it('a reshare arrives with its root', async () => {
     await bob.send('POST', `posts/${post.guid}/reshares`)
     await untilArrived()
 
@@ -213,9 +214,9 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
 
   it('posts written while the pod is unreachable arrive in order when it is back', async () => {
     const before = (await arrivedAtCarol(alice)).length
-    const bodies = Array.from({ length: 10 }, (_, index) => `Away ${index + 1}`)
+    const bodies = Array.from({ length: 10 }, (_, index) => `Unreachable ${index + 1}`)
     await proxy.disconnect()
-    for (const body of bodies) await say(alice, body)
+    for (const body of bodies) await publish(alice, body)
     await proxy.reconnect()
     await untilArrived()
 
@@ -224,7 +225,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
 
   it('a post that is written and deleted while the pod is unreachable leaves nothing there', async () => {
     await proxy.disconnect()
-    mistake = await say(alice, 'A mistake')
+    mistake = await publish(alice, 'A mistake')
     await alice.send('DELETE', `posts/${mistake.guid}`)
     await proxy.reconnect()
     await untilArrived()
@@ -239,11 +240,11 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     for (const who of [alice, bob, carol]) await expect(who.get(`posts/${post.guid}`)).rejects.toThrow('404')
   })
 
-  it('the network has lost requests and answers, and nothing is left over', async () => {
+  it('the network has lost requests and responses, and no work is left', async () => {
     expect(proxy.outcomes).toEqual({
       passed: expect.any(Number),
       'request lost': expect.toSatisfy((count: number) => count > 0),
-      'answer lost': expect.toSatisfy((count: number) => count > 0),
+      'response lost': expect.toSatisfy((count: number) => count > 0),
     })
     for (const pod of pods) {
       expect(await pod.json('dead', 'list')).toEqual([])

@@ -5,14 +5,14 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const GEMFILE = join(ROOT, 'test/interop/Gemfile')
-/** The project's own folder: nothing is installed for the whole machine. */
+/** Folder inside of the project, so that nothing is installed for the whole machine. */
 const GEM_FOLDER = join(ROOT, 'var/gems')
-/** nokogiri may have to be compiled. */
+/** Long, because nokogiri may have to be compiled. */
 const INSTALL_TIMEOUT_MS = 8 * 60_000
 
 export type Gems = { readonly isInstalled: true } | { readonly isInstalled: false; readonly reason: string }
 
-/** What Bundler and Ruby need to find the gems of the lock file. */
+/** Environment in which Bundler and Ruby find the gems of the lock file. */
 export function gemEnvironment(): Readonly<Record<string, string>> {
   return {
     BUNDLE_GEMFILE: GEMFILE,
@@ -27,8 +27,8 @@ export function gemEnvironment(): Readonly<Record<string, string>> {
 
 /** Installs the gems of the lock file where they are missing. */
 export function installGems(): Gems {
-  if (!canRun('ruby', '--version')) return { isInstalled: false, reason: 'there is no Ruby on the PATH' }
-  if (!canRun('bundle', '--version')) return { isInstalled: false, reason: 'there is no Bundler on the PATH' }
+  if (!canRun('ruby', '--version')) return { isInstalled: false, reason: 'Ruby is not on the PATH' }
+  if (!canRun('bundle', '--version')) return { isInstalled: false, reason: 'Bundler is not on the PATH' }
   if (existsSync(GEM_FOLDER) && canRun('bundle', 'check')) return { isInstalled: true }
   console.log(`Installing the gems of ${GEMFILE} into ${GEM_FOLDER} …`)
   const { status, stdout, stderr } = spawnSync('bundle', ['install', '--quiet'], {
@@ -41,6 +41,6 @@ export function installGems(): Gems {
   return { isInstalled: false, reason: 'the gems could not be installed, see above' }
 }
 
-function canRun(program: string, ...words: readonly string[]): boolean {
-  return spawnSync(program, words, { env: { ...process.env, ...gemEnvironment() }, stdio: 'ignore' }).status === 0
+function canRun(program: string, ...args: readonly string[]): boolean {
+  return spawnSync(program, args, { env: { ...process.env, ...gemEnvironment() }, stdio: 'ignore' }).status === 0
 }

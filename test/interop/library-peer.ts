@@ -20,9 +20,9 @@ export type Properties = Readonly<Record<string, unknown>>
 interface ReceivedEntity {
   readonly received: string
   readonly data: Properties
-  /** The address whose signature the envelope has. */
+  /** Address of the signer of the envelope. */
   readonly sender: string
-  /** Of a private message; null for a public one. */
+  /** Address of the recipient of a private message. Null for a public message. */
   readonly recipient: string | null
 }
 
@@ -32,9 +32,9 @@ interface RefusedMessage {
   readonly message: string
 }
 
-interface Sent {
+interface SendResult {
   readonly entity: Properties
-  /** URLs that did not answer with a success. */
+  /** URLs without a successful response. */
   readonly failed: readonly string[]
 }
 
@@ -46,11 +46,11 @@ export interface LibraryPeer {
     username: string,
     names?: { readonly firstName?: string; readonly lastName?: string },
   ): Promise<LibraryPerson>
-  /** What discovery by the library finds: the properties of the person entity. */
+  /** Runs the discovery of the library. Returns the properties of the person entity. */
   discover(address: string): Promise<Properties>
-  sendPublic(type: string, data: Properties, hosts: readonly string[]): Promise<Sent>
+  sendPublic(type: string, data: Properties, hosts: readonly string[]): Promise<SendResult>
   /** `sender` signs the envelope; the author of the entity by default. */
-  sendPrivate(type: string, data: Properties, recipients: readonly string[], sender?: string): Promise<Sent>
+  sendPrivate(type: string, data: Properties, recipients: readonly string[], sender?: string): Promise<SendResult>
   /** Adds an entity that can be fetched, without sending it. */
   publish(type: string, data: Properties): Promise<Properties>
   /** Fetches a public entity with the library, which then receives it. */
@@ -88,15 +88,15 @@ export async function startLibraryPeer(): Promise<LibraryPeer> {
       else pending.get(line.id)?.(line)
     })
     child.once('error', reject)
-    child.once('exit', (code) => reject(new Error(`The library peer ended with ${code}.`)))
+    child.once('exit', (code) => reject(new Error(`The library peer exited with code ${code}.`)))
   })
   await ready
 
-  async function call(command: string, words: object): Promise<unknown> {
+  async function call(command: string, parameters: object): Promise<unknown> {
     lastId += 1
     const id = lastId
     const reply = new Promise<Reply>((resolve) => pending.set(id, resolve))
-    child.stdin.write(`${JSON.stringify({ id, command, with: words })}\n`)
+    child.stdin.write(`${JSON.stringify({ id, command, with: parameters })}\n`)
     const { result, error } = await reply
     pending.delete(id)
     if (error !== undefined) throw new Error(`${command}: ${error}`)
@@ -110,10 +110,15 @@ export async function startLibraryPeer(): Promise<LibraryPeer> {
     addPerson: (username, { firstName = '', lastName = '' } = {}) =>
       call('person', { username, first_name: firstName, last_name: lastName }) as Promise<LibraryPerson>,
     discover: (address) => call('discover', { address }) as Promise<Properties>,
-    sendPublic: (type, data, hosts) => call('send_public', { type, data, hosts }) as Promise<Sent>,
+    sendPublic: (type, data, hosts) => call('send_public', { type, data, hosts }) as Promise<SendResult>,
     sendPrivate: (type, data, recipients, sender) =>
-      call('send_private', { type, data, recipients, ...(sender === undefined ? {} : { sender }) }) as Promise<Sent>,
-    publish: async (type, data) => ((await call('keep', { type, data })) as Sent).entity,
+      call('send_private', {
+        type,
+        data,
+        recipients,
+        ...(sender === undefined ? {} : { sender }),
+      }) as Promise<SendResult>,
+    publish: async (type, data) => ((await call('keep', { type, data })) as SendResult).entity,
     fetchEntity: async (author, type, guid) => void (await call('fetch', { author, type, guid })),
     receives: (type, properties) =>
       vi.waitFor(
@@ -128,8 +133,8 @@ export async function startLibraryPeer(): Promise<LibraryPeer> {
   }
 }
 
-function hasProperties(data: Properties, wanted: Properties): boolean {
-  return Object.entries(wanted).every(([name, value]) => JSON.stringify(data[name]) === JSON.stringify(value))
+function hasProperties(data: Properties, expected: Properties): boolean {
+  return Object.entries(expected).every(([name, value]) => JSON.stringify(data[name]) === JSON.stringify(value))
 }
 
 async function endProcess(child: ChildProcess): Promise<void> {

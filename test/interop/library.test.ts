@@ -47,7 +47,7 @@ describe('this pod and two pods of diaspora_federation', () => {
     await Promise.all([near?.stop(), far?.stop(), pod?.stop()])
   })
 
-  const quiet = () => untilQuiet(pod)
+  const untilPodIsIdle = () => untilQuiet(pod)
   const guid = () => randomBytes(16).toString('hex')
   const now = () => new Date().toISOString().replace(/\.\d+/, '')
   const listNotifications = async () =>
@@ -88,7 +88,7 @@ describe('this pod and two pods of diaspora_federation', () => {
       expect(await alice.get(`users/${hugo.guid}`)).toMatchObject({ diaspora_id: hugo.address })
     })
 
-    it('both answer 404 for a person who does not exist', async () => {
+    it('both respond 404 for a person who does not exist', async () => {
       await expect(near.discover(`nobody@${pod.host}`)).rejects.toThrow('404')
       await expect(pod.json('fetch', `nobody@${near.host}`)).rejects.toThrow()
     })
@@ -299,7 +299,7 @@ describe('this pod and two pods of diaspora_federation', () => {
     it('our pod relays a comment of one pod to a pod that subscribes, signed by the author of the post', async () => {
       const participation = { author: hugo.address, guid: guid(), parent_guid: alicesPost.guid, parent_type: 'Post' }
       await far.sendPrivate('participation', participation, [alice.address]).catch(() => undefined)
-      await quiet()
+      await untilPodIsIdle()
       const comment = {
         author: gina.address,
         guid: guid(),
@@ -314,7 +314,7 @@ describe('this pod and two pods of diaspora_federation', () => {
       expect(near.received.filter(({ data }) => data['guid'] === comment.guid)).toEqual([])
     })
 
-    it('our pod accepts what a pod of the library relays of a third one', async () => {
+    it('our pod accepts a comment of a third pod that a pod of the library relays', async () => {
       const postGuid = ginasPost['guid'] as string
       await far.fetchEntity(gina.address, 'post', postGuid)
       const comment = {
@@ -379,7 +379,7 @@ describe('this pod and two pods of diaspora_federation', () => {
       await near.sendPublic('comment', comment, [pod.host])
 
       expect(await untilStored(post['guid'])).toMatchObject({ body: 'Not sent' })
-      await quiet()
+      await untilPodIsIdle()
       expect(await comments(post['guid'])).toMatchObject([{ body: 'First' }])
     })
 
@@ -435,7 +435,7 @@ describe('this pod and two pods of diaspora_federation', () => {
       )
     })
 
-    it('a conversation of the library and our answer', async () => {
+    it('a conversation of the library and our reply', async () => {
       const conversationGuid = guid()
       const first = {
         author: gina.address,
@@ -491,7 +491,7 @@ describe('this pod and two pods of diaspora_federation', () => {
       await far.sendPublic('retraction', { author: hugo.address, target_guid: post['guid'], target_type: 'Post' }, [
         pod.host,
       ])
-      await quiet()
+      await untilPodIsIdle()
 
       expect(await read(post['guid'])).toMatchObject({ body: 'Stays' })
     })
@@ -503,8 +503,8 @@ describe('this pod and two pods of diaspora_federation', () => {
     await vi.waitFor(async () => await expect(alice.get(`users/${hugo.guid}`)).rejects.toThrow('404'), 20_000)
   })
 
-  it('the library refused none of our messages, and nothing is left over on our pod', async () => {
-    await quiet()
+  it('the library refused none of our messages, and no work is left on our pod', async () => {
+    await untilPodIsIdle()
 
     expect([...near.refused, ...far.refused]).toEqual([])
     expect(await pod.json('dead', 'list')).toEqual([])

@@ -1,14 +1,13 @@
 # frozen_string_literal: true
 
-# A pod in memory around the network's own library: it serves discovery, receives, fetches, sends and relays with the code of
-# the gem. One command a line as JSON on the standard input; answers and received entities, one a line, on the standard output
-# (library-peer.ts).
+# A pod in memory that uses the network's own library: it serves discovery, receives, fetches, sends and relays with the code of the
+# gem. Each line of the input is a command as JSON. Each line of the output is a reply or a received entity (library-peer.ts).
 
 require 'json'
 require 'logger'
 require 'securerandom'
 
-# The gem logs to the standard output unless a logger of this name exists; that stream carries the answers.
+# Replaces the logger of the gem, which would write to the standard output.
 module Logging
   class Logger
     TO_STANDARD_ERROR = ::Logger.new($stderr, level: ENV.fetch('PEER_LOG_LEVEL', 'FATAL'))
@@ -40,7 +39,7 @@ class Output
   end
 end
 
-# The people and entities of this pod, and what it knows of others.
+# The people and entities of this pod, and the known people of other pods.
 class Store
   Entry = Struct.new(:entity, :author, :local, :public, :parent)
   LocalPerson = Struct.new(:address, :guid, :key, :first_name, :last_name, :followers)
@@ -106,7 +105,7 @@ class Store
   end
 end
 
-# What is done with a received entity: kept, answered and, under a local post, relayed.
+# Stores received entities, reports them, and relays those under a local post.
 class Pod
   include DiasporaFederation
 
@@ -198,7 +197,7 @@ class Pod
     end
   end
 
-  # An entity as JSON values; nested ones included.
+  # Converts an entity to JSON values, including nested entities.
   def plain(value)
     case value
     when Entity then value.class.class_props.keys.to_h { |name| [name, plain(value.public_send(name))] }
@@ -247,7 +246,7 @@ class Pod
     contact.sharing ? person.followers |= [contact.author] : person.followers -= [contact.author]
   end
 
-  # As the owner of a post does: to all subscribers, except for the sender and people of this pod.
+  # Relays an interaction with a local post to all subscribers, except for the sender and people of this pod.
   def relay(entity, sender)
     root = entity.parent.root
     return unless root.local

@@ -1,43 +1,43 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** What happens to one delivery on its way. */
-type Outcome = 'passed' | 'request lost' | 'answer lost'
+/** The outcome of one delivery. */
+type Outcome = 'passed' | 'request lost' | 'response lost'
 
 export interface LossyProxy {
   readonly port: number
-  /** How many deliveries met each outcome. */
+  /** Number of deliveries by outcome. */
   readonly outcomes: Readonly<Record<Outcome, number>>
-  /** Nothing gets through any more: connections end and new ones are refused. */
+  /** Closes all connections and refuses new ones. */
   disconnect(): Promise<void>
   reconnect(): Promise<void>
   close(): Promise<void>
 }
 
-/** Two of five deliveries are lost, half of them after they have arrived; everything is delayed by up to this. */
-const LOST_OF_HUNDRED = 40
+/** Percentage of lost deliveries. Half of them lose only their response. */
+const LOST_PERCENT = 40
 const MAX_DELAY_MS = 60
 
-/** A proxy in front of a pod that delays all traffic and loses deliveries, or only their answers. The same seed loses the same. */
+/** Opens a proxy that delays all traffic, and loses deliveries or their responses. Equal seeds lose the same deliveries. */
 export async function openLossyProxy(port: number, targetPort: number, seed: number): Promise<LossyProxy> {
   const random = randomNumbers(seed)
-  const outcomes = { passed: 0, 'request lost': 0, 'answer lost': 0 }
+  const outcomes = { passed: 0, 'request lost': 0, 'response lost': 0 }
   const sockets = new Set<Socket>()
 
   function outcomeFor(data: Buffer): Outcome {
     if (!data.subarray(0, 13).equals(Buffer.from('POST /receive'))) return 'passed'
     const number = random() * 100
-    const outcome = number >= LOST_OF_HUNDRED ? 'passed' : number < LOST_OF_HUNDRED / 2 ? 'request lost' : 'answer lost'
+    const outcome = number >= LOST_PERCENT ? 'passed' : number < LOST_PERCENT / 2 ? 'request lost' : 'response lost'
     outcomes[outcome] += 1
     return outcome
   }
 
   const server = createServer((near) => {
     const far = connect(targetPort, '127.0.0.1')
-    let losesAnswer = false
-    let way = Promise.resolve()
+    let losesResponse = false
+    let previousStep = Promise.resolve()
     const inOrder = (step: () => void) => {
-      way = way.then(async () => {
+      previousStep = previousStep.then(async () => {
         await pause(random() * MAX_DELAY_MS)
         step()
       })
@@ -53,10 +53,10 @@ export async function openLossyProxy(port: number, targetPort: number, seed: num
     }
     near.on('data', (data) => {
       const outcome = outcomeFor(data)
-      losesAnswer ||= outcome === 'answer lost'
+      losesResponse ||= outcome === 'response lost'
       inOrder(() => (outcome === 'request lost' ? near.destroy() : far.write(data)))
     })
-    far.on('data', (data) => inOrder(() => (losesAnswer ? near.destroy() : near.write(data))))
+    far.on('data', (data) => inOrder(() => (losesResponse ? near.destroy() : near.write(data))))
   })
   await listen(server, port)
 

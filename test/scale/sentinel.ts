@@ -70,7 +70,7 @@ function isOtherServer(master: OwnRedis | undefined, port: number): boolean {
 
 /** Number of missing messages: those that the violations list, and the number of the others. */
 function countLost(violations: readonly string[]): number {
-  const missing = violations.filter((wrong) => /^(posts|comments|likes): .* 0 times, not 1/.test(wrong)).length
-  const more = violations.flatMap((wrong) => /^(?:posts|comments|likes): and (\d+) more/.exec(wrong)?.[1] ?? [])
+  const missing = violations.filter((violation) => /^(posts|comments|likes): .* 0 times, not 1/.test(violation)).length
+  const more = violations.flatMap((violation) => /^(?:posts|comments|likes): and (\d+) more/.exec(violation)?.[1] ?? [])
   return more.reduce((sum, count) => sum + Number(count), missing)
 }

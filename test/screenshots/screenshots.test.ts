@@ -33,18 +33,20 @@ it('makes the pictures of the documentation', async () => {
       { name: 'console-report', path: samples.pages['report'] ?? '', height: 1_010 },
       { name: 'console-cluster', path: samples.pages['cluster'] ?? '', height: 900, isDark: true },
       { name: 'console-queues', path: '/admin/queues', height: 1_020 },
-      { name: 'page-post', path: await publicPost(samples), height: 530 },
+      { name: 'page-post', path: await findPublicPost(samples), height: 530 },
     ]
     for (const shot of shots)
-      expect(await take(await openConsoleView(browser, samples, 'adm', viewOf(shot)), shot)).toBeLessThan(MAX_BYTES)
+      expect(await takeScreenshot(await openConsoleView(browser, samples, 'adm', viewOf(shot)), shot)).toBeLessThan(
+        MAX_BYTES,
+      )
   } finally {
     await browser.close()
     await samples.close()
   }
 })
 
-/** The path of a post of the sample data with a poll or comments. */
-async function publicPost({ pod: { pod } }: SampleConsole): Promise<string> {
+/** Path of the public sample post with the most comments. */
+async function findPublicPost({ pod: { pod } }: SampleConsole): Promise<string> {
   const password = 'correct horse battery'
   const [alice, bob] = [await createSampleUser(pod, 'alice', password), await createSampleUser(pod, 'bob', password)]
   await createSampleData(pod, alice, bob)
@@ -63,8 +65,8 @@ const viewOf = ({ width = 1100, isDark = false }: Screenshot): View => ({
   colorScheme: isDark ? 'dark' : 'light',
 })
 
-/** Returns the size of the picture in bytes. */
-async function take(context: BrowserContext, { name, path, height = 720 }: Screenshot): Promise<number> {
+/** Takes a screenshot and returns its size in bytes. */
+async function takeScreenshot(context: BrowserContext, { name, path, height = 720 }: Screenshot): Promise<number> {
   const page: Page = await context.newPage()
   await page.goto(path)
   const { width = 0 } = page.viewportSize() ?? {}

@@ -13,7 +13,7 @@ export interface LocalPost {
 
 /** The messages to send, and the entities that must be stored at the end. */
 export interface Burst {
-  /** In order of arrival. */
+  /** Envelopes in the order of arrival. */
   readonly envelopes: readonly string[]
   readonly posts: readonly StatusMessageEntity[]
   readonly reshares: readonly ReshareEntity[]

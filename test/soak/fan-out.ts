@@ -18,7 +18,7 @@ import { until } from './until.js'
 export interface FanOutOptions {
   readonly store: 'Redis' | 'PostgreSQL'
   readonly pods: number
-  /** Each post gets a comment, and is retracted. */
+  /** Number of posts. Each post gets a comment, and is retracted. */
   readonly posts: number
   readonly killIntervalMs: number
   /** Number of kills. Default: workers are killed until nearly all deliveries have arrived. */

@@ -19,7 +19,7 @@ const FLOOD_MESSAGES = 3 * (RECEIVE_LIMITS.fairFromMessages + RECEIVE_LIMITS.mes
 const FLOOD_SHARE = 0.8
 const OTHERS_SHARE = 0.2
 const FLOODER = '198.51.100.1'
-/** One in this many messages of the flooding source. */
+/** One message in this many of the flooding source is measured. */
 const SAMPLE_INTERVAL = 20
 const STORED_WITHIN_MS = 180_000
 

@@ -6,7 +6,7 @@ type StreamEvents = components['schemas']['StreamEvents']
 /** Creates a post, finds it in the main stream, comments on it, and handles errors by their reason. */
 export async function useOpenapiFetch(base: string, token: string): Promise<readonly string[]> {
   const client = createClient<paths>({ baseUrl: base, headers: { Authorization: `Bearer ${token}` } })
-  const seen: string[] = []
+  const results: string[] = []
 
   const created = await client.POST('/api/v1/posts', { body: { public: true, body: 'Typed hello' } })
   if (created.error !== undefined) throw new Error(created.error.reason)
@@ -14,24 +14,24 @@ export async function useOpenapiFetch(base: string, token: string): Promise<read
 
   const stream = await client.GET('/api/v1/streams/main', { params: { query: { per_page: 5 } } })
   const found = stream.data?.find((post) => post.guid === guid)
-  seen.push(`post ${found?.body} by ${found?.author.name}`)
+  results.push(`post ${found?.body} by ${found?.author.name}`)
 
   const params = { path: { post_guid: guid } }
   const comment = await client.POST('/api/v1/posts/{post_guid}/comments', { params, body: { body: 'Typed comment' } })
-  seen.push(`comment ${comment.data?.body}`)
+  results.push(`comment ${comment.data?.body}`)
 
   const refused = await client.POST('/api/v1/posts', { body: { public: false, body: 'For nobody', aspects: [] } })
   switch (refused.error?.reason) {
     case 'aspects_required':
-      seen.push(`${refused.error.reason}: ${refused.error.field}`)
+      results.push(`${refused.error.reason}: ${refused.error.field}`)
       break
     case 'rate_limited':
-      seen.push(`try again in ${refused.response.headers.get('retry-after')} seconds`)
+      results.push(`try again in ${refused.response.headers.get('retry-after')} seconds`)
       break
     default:
-      seen.push(`unexpected ${refused.error?.reason}`)
+      results.push(`unexpected ${refused.error?.reason}`)
   }
-  return seen
+  return results
 }
 
 /** The types of live events, for a client of `GET /streaming`. */

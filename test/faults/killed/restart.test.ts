@@ -45,8 +45,8 @@ describe.each(proxies.filter(({ program }) => program !== undefined))(
       proxy = await start(program, folder, ...ports)
       cleanups.push(() => proxy.close())
       for (;;) {
-        const answer = await askProxy(proxy, '/health/live').catch(() => undefined)
-        if (answer?.status === 200) break
+        const response = await askProxy(proxy, '/health/live').catch(() => undefined)
+        if (response?.status === 200) break
       }
     }, 240_000)
     afterAll(async () => {
@@ -75,17 +75,17 @@ describe.each(proxies.filter(({ program }) => program !== undefined))(
       /** Repeats a request after 503 with Retry-After: an overloaded process has not run it. */
       async function requestWithRetries(path: string, options: RequestOptions, body?: Buffer): Promise<ProxyAnswer> {
         for (;;) {
-          const answer = await askProxy(proxy, path, options, body)
-          if (answer.status !== 503 || answer.headers['retry-after'] === undefined) return answer
+          const response = await askProxy(proxy, path, options, body)
+          if (response.status !== 503 || response.headers['retry-after'] === undefined) return response
         }
       }
       async function write(): Promise<void> {
         while (!isOver) {
           requests += 1
           const body = Buffer.from(JSON.stringify({ body: `During a restart, ${requests}`, public: true }))
-          const answer = await requestWithRetries('/api/v1/posts', { method: 'POST', headers }, body)
-          count(`POST ${answer.status}`)
-          if (answer.status === 200) written.push(JSON.parse(answer.body).guid)
+          const response = await requestWithRetries('/api/v1/posts', { method: 'POST', headers }, body)
+          count(`POST ${response.status}`)
+          if (response.status === 200) written.push(JSON.parse(response.body).guid)
         }
       }
       async function read(): Promise<void> {
