@@ -6,7 +6,7 @@ import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { describeApi } from '../../src/web/openapi/document.js'
 import { HTTP_LIMITS } from '../../src/web/server/limits.js'
 import { addImport } from '../support/databases/rows.js'
-import { type ApiAnswer, expectError } from '../support/pods/api-pod.js'
+import { type ApiResponse, expectError } from '../support/pods/api-pod.js'
 import { type PhotoPod, startPhotoPod } from '../support/pods/photo-pod.js'
 import { aspectOf, publish } from '../support/pods/sample-api-pod.js'
 import { callOf, type Pools } from './concrete-requests.js'
@@ -217,7 +217,7 @@ function tell({ failed, seed, numRuns, errorInstance }: fc.RunDetails<[Generated
 }
 
 /** Throws on server errors and timeouts; the call itself throws on undocumented responses. */
-async function send(request: GeneratedRequest): Promise<ApiAnswer> {
+async function send(request: GeneratedRequest): Promise<ApiResponse> {
   const call = callOf(request, pools)
   const answer = await orTooLate(api.call(call), call)
   if (answer.status >= 500) throw new Error(`${nameOf(call)} answered ${answer.status}`)
@@ -242,7 +242,7 @@ function callName(method: string, { operationId }: Pick<Operation, 'operationId'
   return `${method.toUpperCase()} ${operationId}`
 }
 
-function keep(answers: Map<string, Set<number>>, request: GeneratedRequest, { status, body }: ApiAnswer): void {
+function keep(answers: Map<string, Set<number>>, request: GeneratedRequest, { status, body }: ApiResponse): void {
   const name = callName(request.method, request)
   answers.set(name, (answers.get(name) ?? new Set()).add(status))
   if (name === 'POST createComment' && status === 201) pools.comment_guid[request.place % PLACES] = body.guid

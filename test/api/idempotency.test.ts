@@ -11,7 +11,7 @@ import { buildApp } from '../../src/web/server/app.js'
 import { addBodyReaders } from '../../src/web/server/bodies.js'
 import { prune } from '../../workers/handlers/maintenance.js'
 import { noise } from '../support/files/pictures.js'
-import type { ApiAnswer, ApiPerson } from '../support/pods/api-pod.js'
+import type { ApiPerson, ApiResponse } from '../support/pods/api-pod.js'
 import { expectError } from '../support/pods/api-pod.js'
 import { buildPod, NO_EVENT_LOOP_LIMIT, type TestPod } from '../support/pods/build-pod.js'
 import { formOf, type PhotoPod, pictureField, startPhotoPod } from '../support/pods/photo-pod.js'
@@ -48,7 +48,7 @@ describe('a POST with an Idempotency-Key', () => {
     })
   const posts = (): Promise<string[]> => api.pod.db('posts').where({ authorId: alice.viewer.personId }).pluck('guid')
 
-  function expectReplay(again: ApiAnswer, first: ApiAnswer): void {
+  function expectReplay(again: ApiResponse, first: ApiResponse): void {
     expect(first.headers['idempotency-replayed']).toBeUndefined()
     expect(again.headers['idempotency-replayed']).toBe('true')
     expect([again.status, again.text, again.headers['content-type']]).toEqual([

@@ -72,7 +72,7 @@ export async function pod(
   if (runner?.hasEnded() !== false)
     runner = openCommandRunner(PROGRAM_MODULE, { preload: SHORT_KEYS, cwd: NO_ENV_FILE_HERE })
   const timer = setTimeout(runner.kill, MAX_COMMAND_MS)
-  return runner.run({ words, environment: environmentOf(settings), input }).finally(() => clearTimeout(timer))
+  return runner.run({ args: words, environment: environmentOf(settings), input }).finally(() => clearTimeout(timer))
 }
 
 async function runInOwnProcess(

@@ -1,11 +1,11 @@
 import sharp from 'sharp'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { twoColours } from '../support/files/pictures.js'
-import type { ApiAnswer } from '../support/pods/api-pod.js'
+import type { ApiResponse } from '../support/pods/api-pod.js'
 import { type CompletePod, type CompletePods, untilQuiet } from '../support/processes/complete-pod.js'
 import { type HttpClient, httpClientOf } from '../support/processes/complete-pod-client.js'
 
-type Json = ApiAnswer['body']
+type Json = ApiResponse['body']
 
 /** A person who acts only through the API. */
 interface Person extends HttpClient {

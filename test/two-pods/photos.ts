@@ -1,7 +1,7 @@
 import sharp from 'sharp'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { fromPhone } from '../support/files/pictures.js'
-import type { ApiAnswer } from '../support/pods/api-pod.js'
+import type { ApiResponse } from '../support/pods/api-pod.js'
 import {
   type CompletePod,
   type CompletePods,
@@ -33,7 +33,7 @@ export function describePhotos(startedPods: () => CompletePods): void {
       jpeg = await fromPhone()
     }, 120_000)
 
-    async function upload(query: string): Promise<ApiAnswer['body']> {
+    async function upload(query: string): Promise<ApiResponse['body']> {
       const { status, body } = await aliceApp.upload(`/photos${query}`, jpeg)
       expect(status).toBe(200)
       return body

@@ -4,7 +4,7 @@ import { newGuid } from '../../../src/domain/new-guid.js'
 import { openClock } from '../../support/assertions/clock.js'
 import { statementsDuring } from '../../support/assertions/statement-count.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
-import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../../support/pods/api-pod.js'
+import { type ApiPerson, type ApiResponse, expectError, readAllPages } from '../../support/pods/api-pod.js'
 import { type SampleApiPod, share, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
 import { queueBackends } from '../../support/queues/queue-backends.js'
 
@@ -41,7 +41,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     return subjectsIn(answer)
   }
 
-  function subjectsIn({ body }: ApiAnswer): string[] {
+  function subjectsIn({ body }: ApiResponse): string[] {
     return body.map(({ subject }: { subject: string }) => subject)
   }
 
@@ -362,7 +362,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   describe('an unknown conversation', () => {
     const calls = (
       guid: string,
-    ): readonly [string, (person: Pick<ApiPerson, 'get' | 'post' | 'patch' | 'delete'>) => Promise<ApiAnswer>][] => [
+    ): readonly [string, (person: Pick<ApiPerson, 'get' | 'post' | 'patch' | 'delete'>) => Promise<ApiResponse>][] => [
       ['GET', (person) => person.get(`/conversations/${guid}`)],
       ['PATCH', (person) => person.patch(`/conversations/${guid}`, { read: true })],
       ['DELETE', (person) => person.delete(`/conversations/${guid}`)],

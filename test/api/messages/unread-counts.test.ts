@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { UNREAD_LIMITS } from '../../../src/persistence/notifications/limits.js'
-import type { ApiAnswer, ApiPerson } from '../../support/pods/api-pod.js'
+import type { ApiPerson, ApiResponse } from '../../support/pods/api-pod.js'
 import { type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
 
 describe('counts of unread notifications and conversations', () => {
@@ -17,7 +17,7 @@ describe('counts of unread notifications and conversations', () => {
     const { body } = await who.get('/user')
     return [body.unread_notifications, body.unread_conversations, body.unread_messages]
   }
-  const headersOf = ({ headers }: ApiAnswer) =>
+  const headersOf = ({ headers }: ApiResponse) =>
     ['notifications', 'conversations', 'messages'].map((name) => headers[`unread-${name}`])
 
   it('are updated in the profile and beside notifications', async () => {

@@ -3,7 +3,7 @@ import { User } from '../../../src/persistence/models/user.js'
 import { CONCURRENT_REQUESTS, countStatuses } from '../../support/assertions/concurrent-requests.js'
 import { statementsDuring } from '../../support/assertions/statement-count.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
-import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../../support/pods/api-pod.js'
+import { type ApiPerson, type ApiResponse, expectError, readAllPages } from '../../support/pods/api-pod.js'
 import { aspectOf, type SampleApiPod, share, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
 import { queueBackends } from '../../support/queues/queue-backends.js'
 
@@ -34,7 +34,7 @@ const create = async (name: string): Promise<number> => {
   return body.id
 }
 const listInOrder = async (): Promise<[string, number][]> => {
-  const aspects: ApiAnswer['body'][] = (await alice.get('/aspects')).body
+  const aspects: ApiResponse['body'][] = (await alice.get('/aspects')).body
   return aspects.map(({ name, order }) => [name, order])
 }
 const listNames = async (): Promise<string[]> => (await listInOrder()).map(([name]) => name)

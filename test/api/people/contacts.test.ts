@@ -4,7 +4,7 @@ import { newGuid } from '../../../src/domain/new-guid.js'
 import { CONCURRENT_REQUESTS, countStatuses } from '../../support/assertions/concurrent-requests.js'
 import { statementsDuring } from '../../support/assertions/statement-count.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
-import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../../support/pods/api-pod.js'
+import { type ApiPerson, type ApiResponse, expectError, readAllPages } from '../../support/pods/api-pod.js'
 import { aspectOf, type SampleApiPod, share, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
 import { queueBackends } from '../../support/queues/queue-backends.js'
 
@@ -43,7 +43,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     return { ...relationship, aspects: aspects.map(({ id }: { readonly id: number }) => id) }
   }
   const news = async (who: ApiPerson) => {
-    const notifications: ApiAnswer['body'][] = (await who.get('/notifications')).body
+    const notifications: ApiResponse['body'][] = (await who.get('/notifications')).body
     return notifications.map(({ type, read, event_creators: [creator] }) => [type, read, creator.guid])
   }
   const listDispatches = () => api.pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
@@ -282,7 +282,7 @@ describe('the lists of contacts', () => {
   })
   afterAll(() => api.close())
 
-  const addresses = (people: ApiAnswer['body'][]) => people.map(({ network_id }) => network_id)
+  const addresses = (people: ApiResponse['body'][]) => people.map(({ network_id }) => network_id)
 
   it('the list of an aspect has its members in the usual form of a person', async () => {
     const { status, body } = await alice.get(`/aspects/${await aspectOf(api, alice, 'Work')}/contacts`)

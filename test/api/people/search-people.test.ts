@@ -7,9 +7,9 @@ import { statementsDuring } from '../../support/assertions/statement-count.js'
 import { type FakePerson, type FakePods, startFakePods } from '../../support/federation/fake-pods.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import {
-  type ApiAnswer,
   type ApiClient,
   type ApiPerson,
+  type ApiResponse,
   expectError,
   readAllPages,
 } from '../../support/pods/api-pod.js'
@@ -18,7 +18,7 @@ import { aspectOf, type SampleApiPod, share, startSampleApiPod } from '../../sup
 import { queueBackends } from '../../support/queues/queue-backends.js'
 import { startTestWorkers, untilIdle } from '../../support/queues/test-workers.js'
 
-const addresses = ({ body }: ApiAnswer): string[] =>
+const addresses = ({ body }: ApiResponse): string[] =>
   body.map(({ network_id }: { readonly network_id: string }) => network_id)
 
 const queryOf = (parameters: Readonly<Record<string, string | number>>) =>

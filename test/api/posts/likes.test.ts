@@ -4,9 +4,9 @@ import { Like } from '../../../src/persistence/models/like.js'
 import { statementsDuring } from '../../support/assertions/statement-count.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import {
-  type ApiAnswer,
   type ApiClient,
   type ApiPerson,
+  type ApiResponse,
   expectError,
   readAllPages,
 } from '../../support/pods/api-pod.js'
@@ -35,7 +35,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   const read = async (who: ApiClient = alice) => (await who.get(`/posts/${post}`)).body
   const readComment = async (who: ApiClient = alice) => (await who.get(`/posts/${post}/comments`)).body[0]
   const likers = async (path: string, who: ApiClient = alice) =>
-    (await who.get(path)).body.map(({ author }: ApiAnswer['body']) => author.guid)
+    (await who.get(path)).body.map(({ author }: ApiResponse['body']) => author.guid)
 
   it('a like of a post has one effect, raises the counter, and is marked as own for the liker', async () => {
     const answer = await alice.post(ofPost())
@@ -158,7 +158,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
     expect((await read(bob)).own_interaction_state).toMatchObject({ liked: true, subscribed: false })
     for (const who of [bob, api.carol]) {
-      const news: ApiAnswer['body'][] = (await who.get('/notifications')).body
+      const news: ApiResponse['body'][] = (await who.get('/notifications')).body
       expect(news.filter(({ type, target }) => type.startsWith('liked') && target.guid === post)).toEqual([])
     }
   })
@@ -171,8 +171,8 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
     const listNotifications = async (who: ApiClient) =>
       (await who.get('/notifications')).body
-        .filter(({ target }: ApiAnswer['body']) => target?.guid === post)
-        .map(({ type }: ApiAnswer['body']) => type)
+        .filter(({ target }: ApiResponse['body']) => target?.guid === post)
+        .map(({ type }: ApiResponse['body']) => type)
     expect(await listNotifications(bob)).toEqual(['liked', 'commented_on_post'])
     expect(await listNotifications(api.carol)).toEqual(['liked_comment'])
   })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { CONCURRENT_REQUESTS, countStatuses } from '../../support/assertions/concurrent-requests.js'
-import type { ApiAnswer, ApiClient, ApiPerson } from '../../support/pods/api-pod.js'
+import type { ApiClient, ApiPerson, ApiResponse } from '../../support/pods/api-pod.js'
 import { publish, type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
 import { queueBackends } from '../../support/queues/queue-backends.js'
 
@@ -27,7 +27,7 @@ describe.each(queueBackends)('twenty at once, with the queue in $store', (backen
     comment = (await api.carol.post(`/posts/${post}/comments`, { body: 'So it is' })).body.guid
   })
 
-  const read = async (guid = post, who: ApiClient = alice): Promise<ApiAnswer['body']> =>
+  const read = async (guid = post, who: ApiClient = alice): Promise<ApiResponse['body']> =>
     (await who.get(`/posts/${guid}`)).body
   const likesOfComment = async () => (await alice.get(`/posts/${post}/comments`)).body[0].interactions
   /** The number of reasons for which alice is notified about the post. */
@@ -129,7 +129,7 @@ describe.each(queueBackends)('twenty at once, with the queue in $store', (backen
       () => alice.get(`/posts/${post}/likes`),
     ]
 
-    const statuses = await countStatuses((number) => (calls[number % calls.length] ?? read)() as Promise<ApiAnswer>)
+    const statuses = await countStatuses((number) => (calls[number % calls.length] ?? read)() as Promise<ApiResponse>)
 
     for (const status of Object.keys(statuses)) expect(['200', '201', '204', '404', '409', '410']).toContain(status)
     expect((await alice.get(`/posts/${post}`)).status).toBe(404)

@@ -7,7 +7,7 @@ import { newGuid } from '../../../src/domain/new-guid.js'
 import { PHOTO_LIMITS } from '../../../src/domain/photos/limits.js'
 import { fromPhone, gifOfFrames, noise, pngOfSize, twoColours } from '../../support/files/pictures.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
-import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../../support/pods/api-pod.js'
+import { type ApiPerson, type ApiResponse, expectError, readAllPages } from '../../support/pods/api-pod.js'
 import { type PhotoPod, pictureField, startPhotoPod } from '../../support/pods/photo-pod.js'
 import { queueBackends } from '../../support/queues/queue-backends.js'
 import { untilIdle } from '../../support/queues/test-workers.js'
@@ -29,13 +29,13 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   beforeEach(() => api.pod.db('outbox').where({ name: 'dispatch' }).delete())
 
   const listDispatches = () => api.pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
-  const guidsOf = (answer: ApiAnswer): string[] => answer.body.map(({ guid }: { guid: string }) => guid)
-  const nameOf = (answer: ApiAnswer): string => answer.body.sizes.raw.split('/').at(-1)
+  const guidsOf = (answer: ApiResponse): string[] => answer.body.map(({ guid }: { guid: string }) => guid)
+  const nameOf = (answer: ApiResponse): string => answer.body.sizes.raw.split('/').at(-1)
   const fetchPicture = (url: string) => api.app.inject(new URL(url).pathname)
   /** The answer is on its way as soon as it is known; the worker clears up behind it. */
   const spool = async () => (await api.files()).spool
   /** Nothing has come of it, and nothing is left of it. */
-  async function expectNothing(answer: ApiAnswer, status: number, photos: number): Promise<void> {
+  async function expectNothing(answer: ApiResponse, status: number, photos: number): Promise<void> {
     expectError(answer, status)
     await expect.poll(spool).toEqual([])
     expect(await countPhotos()).toBe(photos)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createComment } from '../../../src/domain/interactions/comments.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
-import { type ApiAnswer, type ApiPerson, expectError } from '../../support/pods/api-pod.js'
+import { type ApiPerson, type ApiResponse, expectError } from '../../support/pods/api-pod.js'
 import { publish, type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
 import { queueBackends } from '../../support/queues/queue-backends.js'
 
@@ -31,12 +31,12 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   }
   /** A person's notifications about a list of the author's posts. */
   const stateOf = async (guid: string, author: ApiPerson = bob, reader: ApiPerson = alice) => {
-    const posts: ApiAnswer['body'][] = (await reader.get(`/users/${author.guid}/posts`)).body
+    const posts: ApiResponse['body'][] = (await reader.get(`/users/${author.guid}/posts`)).body
     return posts.find((each) => each.guid === guid)?.own_interaction_state
   }
   /** A person's notifications: type, target and actor. */
   const newsOf = async (who: ApiPerson) => {
-    const news: ApiAnswer['body'][] = (await who.get('/notifications')).body
+    const news: ApiResponse['body'][] = (await who.get('/notifications')).body
     return news.map(({ type, target, event_creators }) => [
       type,
       target?.guid,

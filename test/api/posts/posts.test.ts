@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
-import { type ApiAnswer, type ApiClient, type ApiPerson, expectError } from '../../support/pods/api-pod.js'
+import { type ApiClient, type ApiPerson, type ApiResponse, expectError } from '../../support/pods/api-pod.js'
 import { aspectOf, type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
 import { queueBackends } from '../../support/queues/queue-backends.js'
 
@@ -25,7 +25,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
     })
   const read = (guid: string, who: ApiClient = alice) => who.get(`/posts/${guid}`)
-  async function createPost(body: object, who: ApiClient = alice): Promise<ApiAnswer['body']> {
+  async function createPost(body: object, who: ApiClient = alice): Promise<ApiResponse['body']> {
     const answer = await write({ public: true, ...body }, who)
     expect(answer.status).toBe(200)
     return answer.body
@@ -260,7 +260,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
         { dimensions: { height: 3, width: 4 }, sizes: { raw: expect.stringContaining(`/${first}.png`) } },
         { sizes: { raw: expect.stringContaining(`/${second}.png`) } },
       ])
-      const photos: ApiAnswer['body'][] = (await api.dan.get(`/users/${alice.guid}/photos`)).body
+      const photos: ApiResponse['body'][] = (await api.dan.get(`/users/${alice.guid}/photos`)).body
       expect(photos.map(({ guid, post: of }) => [guid, of])).toEqual(
         expect.arrayContaining([
           [first, post.guid],
@@ -275,7 +275,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       await createPost({ public: false, aspects: [api.friendsAspectId], photos: [photo], body: null })
 
       const seenBy = async (who: ApiClient) => {
-        const photos: ApiAnswer['body'][] = (await who.get(`/users/${alice.guid}/photos`)).body
+        const photos: ApiResponse['body'][] = (await who.get(`/users/${alice.guid}/photos`)).body
         return photos.map(({ guid }) => guid).includes(photo)
       }
       expect([await seenBy(bob), await seenBy(await bob.with()), await seenBy(api.carol)]).toEqual([true, false, false])
@@ -323,7 +323,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
         body: `#Tea #tea &#coffee for @{${bob.address}}, @{dan@pod.example} @{x@y.example}`,
       })
 
-      expect(post.mentioned_people.map(({ guid }: ApiAnswer['body']) => guid)).toEqual([bob.guid, api.dan.guid])
+      expect(post.mentioned_people.map(({ guid }: ApiResponse['body']) => guid)).toEqual([bob.guid, api.dan.guid])
       const tags = await api.pod
         .db('tags')
         .join('taggings', 'tags.id', 'tagId')
@@ -358,7 +358,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(post.body).toBe(
         `@{${bob.address}} but not [Carol](${profile(api.carol.guid)}), [${quin.address}](${profile(quin.guid)}), [${api.alice.address}](${profile(api.alice.guid)}) or no@y.example`,
       )
-      expect(post.mentioned_people.map(({ guid }: ApiAnswer['body']) => guid)).toEqual([bob.guid])
+      expect(post.mentioned_people.map(({ guid }: ApiResponse['body']) => guid)).toEqual([bob.guid])
       expect((await bob.get('/notifications')).body).toMatchObject([{ type: 'mentioned' }])
       expect((await api.carol.get('/notifications')).body).toEqual([])
     })
@@ -538,7 +538,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       const comment = (await bob.post(`/posts/${guid}/comments`, { body: 'Hello' })).body
       for (const path of ['likes', `comments/${comment.guid}/likes`]) await bob.post(`/posts/${guid}/${path}`)
       const listNotifications = async (who: ApiClient) =>
-        (await who.get('/notifications')).body.filter(({ target }: ApiAnswer['body']) => target?.guid === guid).length
+        (await who.get('/notifications')).body.filter(({ target }: ApiResponse['body']) => target?.guid === guid).length
       expect([await listNotifications(alice), await listNotifications(bob)]).toEqual([2, 1])
 
       expect((await remove(guid)).status).toBe(204)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createComment } from '../../../src/domain/interactions/comments.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
-import { type ApiAnswer, type ApiClient, type ApiPerson, expectError } from '../../support/pods/api-pod.js'
+import { type ApiClient, type ApiPerson, type ApiResponse, expectError } from '../../support/pods/api-pod.js'
 import { publish, type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
 import { queueBackends } from '../../support/queues/queue-backends.js'
 
@@ -26,7 +26,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
   const reports = () => api.pod.db('reports').select('userId', 'reason', 'postId', 'commentId')
   const isPostReported = async (reader: ApiPerson) => {
-    const posts: ApiAnswer['body'][] = (await reader.get(`/users/${bob.guid}/posts`)).body
+    const posts: ApiResponse['body'][] = (await reader.get(`/users/${bob.guid}/posts`)).body
     return posts.find(({ guid }) => guid === post).own_interaction_state.reported
   }
   const isCommentReported = async (reader: ApiPerson) => (await reader.get(`/posts/${post}/comments`)).body[0].reported

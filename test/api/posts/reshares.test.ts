@@ -5,9 +5,9 @@ import { statementsDuring } from '../../support/assertions/statement-count.js'
 import { addPost } from '../../support/databases/rows.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import {
-  type ApiAnswer,
   type ApiClient,
   type ApiPerson,
+  type ApiResponse,
   expectError,
   readAllPages,
 } from '../../support/pods/api-pod.js'
@@ -33,7 +33,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   const read = async (guid = post, who: ApiClient = alice) => (await who.get(`/posts/${guid}`)).body
   const list = (guid = post, who: ApiClient = alice, query = '') => who.get(`/posts/${guid}/reshares${query}`)
   const resharers = async (guid = post, who: ApiClient = alice) =>
-    (await list(guid, who)).body.map(({ author }: ApiAnswer['body']) => author.guid)
+    (await list(guid, who)).body.map(({ author }: ApiResponse['body']) => author.guid)
 
   it('creates a post with the complete root', async () => {
     const poll = { question: 'Tea?', answers: ['y', 'n'] }
@@ -143,7 +143,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
     const { body } = await list()
 
-    expect(body.map(({ guid }: ApiAnswer['body']) => guid)).toEqual([guids[1], guids[0], guids[2]])
+    expect(body.map(({ guid }: ApiResponse['body']) => guid)).toEqual([guids[1], guids[0], guids[2]])
     const own = await read(guids[1])
     expect(body[0]).toEqual({ guid: own.guid, created_at: own.created_at, author: own.author })
     expect(await resharers(post, bob)).toEqual([api.carol.guid, alice.guid, api.dan.guid])

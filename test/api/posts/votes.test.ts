@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { blockForUser } from '../../../src/domain/people/blocks.js'
-import { type ApiAnswer, type ApiClient, type ApiPerson, expectError } from '../../support/pods/api-pod.js'
+import { type ApiClient, type ApiPerson, type ApiResponse, expectError } from '../../support/pods/api-pod.js'
 import { publish, type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
 import { queueBackends } from '../../support/queues/queue-backends.js'
 
@@ -28,8 +28,8 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
   const vote = (who: ApiClient, answer: unknown, guid = post) =>
     who.post(`/posts/${guid}/vote`, { poll_answer: answer })
-  const shownTo = async (reader: ApiPerson, guid: string, author: ApiPerson): Promise<ApiAnswer['body']> => {
-    const posts: ApiAnswer['body'][] = (await reader.get(`/users/${author.guid}/posts`)).body
+  const shownTo = async (reader: ApiPerson, guid: string, author: ApiPerson): Promise<ApiResponse['body']> => {
+    const posts: ApiResponse['body'][] = (await reader.get(`/users/${author.guid}/posts`)).body
     return posts.find((each) => each.guid === guid)
   }
   async function answersOf(guid: string, author: ApiPerson): Promise<[number, number]> {

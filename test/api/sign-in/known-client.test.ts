@@ -4,7 +4,7 @@ import { createComment } from '../../../src/domain/interactions/comments.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { openBrowser } from '../../support/browser/scriptless-browser.js'
 import { codeIn, POD, pkce, postForm } from '../../support/http/oidc-client.js'
-import { type ApiAnswer, type ApiPerson, expectError } from '../../support/pods/api-pod.js'
+import { type ApiPerson, type ApiResponse, expectError } from '../../support/pods/api-pod.js'
 import { publish, type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
 
 /** The requirements of a widely used client app (contract, section 10): typed objects, null only where the client expects it. */
@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-type Fields = ApiAnswer['body']
+type Fields = ApiResponse['body']
 
 const postsOf = async (author: ApiPerson): Promise<Fields[]> =>
   (await alice.get(`/users/${author.guid}/posts?per_page=100`)).body
@@ -202,7 +202,7 @@ describe('ignores operations that are already done, and shows every other error 
     own = await publish(api, alice, { text: 'Soon gone', public: true })
   })
 
-  it.each<[string, number, () => Promise<ApiAnswer>]>([
+  it.each<[string, number, () => Promise<ApiResponse>]>([
     ['subscribe', 409, () => alice.post(`/posts/${post}/subscribe`)],
     ['like', 409, () => alice.post(`/posts/${post}/likes`)],
     ['unlike', 410, () => alice.delete(`/posts/${post}/likes`)],

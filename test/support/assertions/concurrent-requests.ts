@@ -1,15 +1,15 @@
-import type { ApiAnswer } from '../pods/api-pod.js'
+import type { ApiResponse } from '../pods/api-pod.js'
 
-/** As many as the pods of these tests have connections: on a slow machine, a request that waits for one gets a 503. */
+/** Number of database connections of these pods. On a slow machine, a request that waits for a connection gets 503. */
 export const CONCURRENT_REQUESTS = 20
 
 /** Sends many concurrent requests, and counts the responses by status. */
 export async function countStatuses(
-  call: (number: number) => Promise<ApiAnswer>,
+  call: (number: number) => Promise<ApiResponse>,
   times = CONCURRENT_REQUESTS,
 ): Promise<Record<number, number>> {
-  const answers = await Promise.all(Array.from({ length: times }, (_, number) => call(number)))
+  const responses = await Promise.all(Array.from({ length: times }, (_, number) => call(number)))
   const counts: Record<number, number> = {}
-  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
+  for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1
   return counts
 }

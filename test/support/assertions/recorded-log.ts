@@ -5,7 +5,7 @@ import { testLogLevel } from './test-log.js'
 /** A log at level `trace` that is kept in memory. */
 export interface RecordedLog {
   readonly log: Logger
-  /** As written, one JSON document each. */
+  /** Log lines, one JSON document each. */
   readonly lines: readonly string[]
   readonly entries: () => readonly Readonly<Record<string, unknown>>[]
 }

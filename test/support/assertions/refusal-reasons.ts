@@ -1,9 +1,9 @@
 import { Refusal } from '../../../src/domain/refusals.js'
 
 /** The reason of a refusal, or `done`. Other errors are thrown. */
-export async function reasonOf(doing: Promise<unknown>): Promise<string> {
+export async function reasonOf(action: Promise<unknown>): Promise<string> {
   try {
-    await doing
+    await action
     return 'done'
   } catch (error) {
     if (error instanceof Refusal) return error.reason
@@ -12,8 +12,8 @@ export async function reasonOf(doing: Promise<unknown>): Promise<string> {
 }
 
 /** Counts the outcomes of concurrent calls, by reason. */
-export async function countOutcomes(doing: readonly Promise<unknown>[]): Promise<Readonly<Record<string, number>>> {
-  const reasons = await Promise.all(doing.map(reasonOf))
+export async function countOutcomes(actions: readonly Promise<unknown>[]): Promise<Readonly<Record<string, number>>> {
+  const reasons = await Promise.all(actions.map(reasonOf))
   return Object.fromEntries(
     [...new Set(reasons)].sort().map((reason) => [reason, reasons.filter((each) => each === reason).length]),
   )

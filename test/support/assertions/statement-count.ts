@@ -23,7 +23,7 @@ export async function statementsDuring(
   const query = pg.Client.prototype.query
   const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...rest: unknown[]) {
     const name = Reflect.get(Reflect.get(this, 'connectionParameters'), 'application_name')
-    if (name === `pod ${process}` && !setsUpConnection(rest[0]) && !isOfTimer(rest[0])) statements += 1
+    if (name === `pod ${process}` && !setsUpConnection(rest[0]) && !isTimerQuery(rest[0])) statements += 1
     return Reflect.apply(query, this, rest)
   })
   try {
@@ -37,16 +37,16 @@ export async function statementsDuring(
 const READ_FILTERS = 'select * from "filters"'
 const COUNT_BYTES = 'insert into pod_bytes'
 
-/** Once for a connection, which lasts for many requests and messages. */
+/** Whether a query sets up a new connection. */
 function setsUpConnection(query: unknown): boolean {
   return typeof query === 'string' && query.includes('set statement_timeout')
 }
 
 /**
- * Every few seconds a process compares its filters with the stored ones and reads those that changed, and a worker adds up the received
- * bytes of each pod, whatever else they do.
+ * Whether a query belongs to a timer. Every few seconds a process reads changed filters, and a worker stores the number of received
+ * bytes of each pod.
  */
-function isOfTimer(query: unknown): boolean {
+function isTimerQuery(query: unknown): boolean {
   if (typeof query !== 'object' || query === null) return false
   const text = String(Reflect.get(query, 'text'))
   return Reflect.get(query, 'name') === 'filters-version' || text.startsWith(READ_FILTERS) || text.includes(COUNT_BYTES)

@@ -2,13 +2,13 @@ import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 
 interface AxeScope {
-  /** A part of the page: a selector. */
+  /** Selector of a part of the page. Default: the whole page. */
   readonly part?: string
-  /** Only these rules. */
+  /** The only rules that are checked. Default: all rules. */
   readonly rules?: readonly string[]
 }
 
-/** What axe finds on a page, or in one part of it, in one line each; targets of the minimum size included. */
+/** Violations that axe finds on a page or in a part of it, one line each. Includes the minimum size of targets. */
 export async function violationsOn(page: Page, { part, rules }: AxeScope = {}): Promise<readonly string[]> {
   if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe.source)
   const options = {

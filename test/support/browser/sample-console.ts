@@ -11,10 +11,10 @@ const HOSTILE =
     'x',
   )
 
-/** Of a rejected message. */
+/** Trace id of a rejected message. */
 const TRACE = 'a'.repeat(32)
 
-/** A console that listens and has something on each page. */
+/** A listening console with sample data on each page. */
 export interface SampleConsole {
   readonly pod: ConsolePod
   readonly url: string
@@ -23,34 +23,34 @@ export interface SampleConsole {
   close(): Promise<void>
 }
 
-/** `text` is what people of other pods have written. */
+/** `text` is the content of remote people. */
 export async function openSampleConsole(text = HOSTILE): Promise<SampleConsole> {
   const port = await freePort()
   const url = `http://localhost:${port}`
   const pod = await startConsolePod({ environment: { POD_URL: url, POD_NAME: 'The pod of Thornbury' } })
   await pod.app.listen({ port, host: 'localhost' })
-  const letterId = await seedOperations(pod, text)
-  const made = await seedModeration(pod, text)
+  const deadLetterId = await seedOperations(pod, text)
+  const samples = await seedModeration(pod, text)
   return {
     pod,
     url,
     pages: {
       overview: '/admin',
       reports: '/admin/reports?state=all',
-      report: `/admin/reports/${made.caseId}`,
-      picture: `/admin/reports/${made.caseId}/pictures/${made.photoGuid}`,
-      'clear picture': `/admin/reports/${made.caseId}/pictures/${made.photoGuid}?variant=clear`,
-      content: `/admin/content/${made.postGuid}`,
+      report: `/admin/reports/${samples.caseId}`,
+      picture: `/admin/reports/${samples.caseId}/pictures/${samples.photoGuid}`,
+      'clear picture': `/admin/reports/${samples.caseId}/pictures/${samples.photoGuid}?variant=clear`,
+      content: `/admin/content/${samples.postGuid}`,
       people: '/admin/people?local=false',
-      person: `/admin/people/${made.personGuid}`,
+      person: `/admin/people/${samples.personGuid}`,
       rules: '/admin/rules',
-      rule: `/admin/rules/${made.ruleId}`,
+      rule: `/admin/rules/${samples.ruleId}`,
       imports: '/admin/rules/import',
-      import: `/admin/rules/import/${made.importId}`,
+      import: `/admin/rules/import/${samples.importId}`,
       filters: '/admin/filters',
-      filter: `/admin/filters/${made.filterId}`,
+      filter: `/admin/filters/${samples.filterId}`,
       clusters: '/admin/clusters',
-      cluster: `/admin/clusters/${made.clusterId}`,
+      cluster: `/admin/clusters/${samples.clusterId}`,
       'sign-ups': '/admin/sign-ups',
       invitations: '/admin/invitations',
       'network rules': '/admin/network-rules',
@@ -71,8 +71,8 @@ export async function openSampleConsole(text = HOSTILE): Promise<SampleConsole> 
       'paused queue': '/admin/queues/relay?flash=paused',
       'dead letters': '/admin/dead-letters?queue=inbound',
       'no dead letters': '/admin/dead-letters?queue=photos',
-      'dead letter': `/admin/dead-letters/outbox-${letterId}`,
-      'content of a dead letter': `/admin/dead-letters/outbox-${letterId}/payload`,
+      'dead letter': `/admin/dead-letters/outbox-${deadLetterId}`,
+      'content of a dead letter': `/admin/dead-letters/outbox-${deadLetterId}/payload`,
       'rejected messages': '/admin/quarantine',
       'no rejected messages': '/admin/quarantine?fault=NotPublic',
       'rejected message': '/admin/quarantine/1',
@@ -87,7 +87,7 @@ export async function openSampleConsole(text = HOSTILE): Promise<SampleConsole> 
   }
 }
 
-/** Work of a day: figures, waiting and dead deliveries, pods in each state, processes, a paused queue. Returns the id of a dead letter. */
+/** Adds figures, deliveries, pods in each state, processes and a paused queue. Returns the id of a dead letter. */
 async function seedOperations({ pod }: ConsolePod, text: string): Promise<number> {
   const { db } = pod
   await db('quarantine').insert({
@@ -129,11 +129,11 @@ async function seedOperations({ pod }: ConsolePod, text: string): Promise<number
     .where({ host: 'gone.example' })
     .update({ offlineSince: new Date(0), status: 'dns_failed' })
   const sender = await db('people').where({ podId: null }).first('id')
-  for (let written = 0; written < 6; written += 1) {
+  for (let index = 0; index < 6; index += 1) {
     const [message] = await db('outbound_messages')
       .insert({
         record: 'post',
-        guid: `post-of-the-sample-${written}`,
+        guid: `post-of-the-sample-${index}`,
         verb: 'create',
         senderId: sender.id,
         public: true,
@@ -141,11 +141,11 @@ async function seedOperations({ pod }: ConsolePod, text: string): Promise<number
       })
       .returning('id')
     await db('deliveries').insert({
-      ...{ messageId: message.id, podId: eve.podId, attempts: written, lastFault: 'net' },
-      ...(written > 3 && { state: 'dead', diedAt: new Date() }),
+      ...{ messageId: message.id, podId: eve.podId, attempts: index, lastFault: 'net' },
+      ...(index > 3 && { state: 'dead', diedAt: new Date() }),
     })
   }
-  const [letter] = await db('outbox')
+  const [deadLetter] = await db('outbox')
     .insert({
       ...{
         queue: 'inbound',
@@ -202,5 +202,5 @@ async function seedOperations({ pod }: ConsolePod, text: string): Promise<number
       facts: JSON.stringify({ ...facts, jobs: [job], slowStatements: [slow] }),
     },
   ])
-  return letter.id
+  return deadLetter.id
 }

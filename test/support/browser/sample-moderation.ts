@@ -13,7 +13,7 @@ import type { ConsolePod } from '../pods/console-pod.js'
 
 const actor = COMMAND_ACTOR
 
-/** A picture. */
+/** A PNG file in Base64. */
 const ONE_PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
 
 export interface SampleModeration {
@@ -27,7 +27,7 @@ export interface SampleModeration {
   readonly clusterId: number
 }
 
-/** Reports, a restricted person, rules, a filter with hits, a spam wave, an invitation and a plan of an import, all about `text`. */
+/** Adds reports, a restricted person, rules, a filter with hits, a spam wave, an invitation and an import plan for `text`. */
 export async function seedModeration({ pod, people }: ConsolePod, text: string): Promise<SampleModeration> {
   const reason = text.slice(0, 1_000)
   const { dan } = await people('dan')

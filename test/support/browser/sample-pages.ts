@@ -22,7 +22,7 @@ import { openBrowser } from './scriptless-browser.js'
 export const OLDEST_POST = 'The oldest post'
 export const LAST_COMMENT = 'The last comment'
 
-/** A pod that listens and has a page of every kind. */
+/** A listening pod with a page of every kind. */
 export interface SamplePages extends AsyncDisposable {
   readonly pod: TestPod
   readonly url: string
@@ -102,10 +102,10 @@ export async function openSamplePages(): Promise<SamplePages> {
   const personOf = ({ account }: TestPerson) =>
     Person.query(pod.pod.db).findOne({ guid: account.guid }).throwIfNotFound()
 
-  for (let made = 0; made < 18; made += 1) {
+  for (let index = 0; index < 18; index += 1) {
     await addPost(pod.pod, await personOf(ann), {
-      text: made === 0 ? OLDEST_POST : `Post ${made}`,
-      createdAt: new Date(Date.UTC(2024, 0, 1 + made)),
+      text: index === 0 ? OLDEST_POST : `Post ${index}`,
+      createdAt: new Date(Date.UTC(2024, 0, 1 + index)),
     })
   }
   const paths = new Map<string, string>()
@@ -113,13 +113,13 @@ export async function openSamplePages(): Promise<SamplePages> {
     paths.set(name, `/posts/${(await publish(text, name === 'arabic' ? noor : ann)).guid}`)
   }
   const root = await addPost(pod.pod, quin, { text: 'The **original** post of another pod' })
-  const gone = await addPost(pod.pod, quin)
+  const deletedRoot = await addPost(pod.pod, quin)
   const reshare = await createReshare(pod.pod, await viewerOf(pod.pod, ann), root.guid)
-  const reshareGone = await createReshare(pod.pod, await viewerOf(pod.pod, ann), gone.guid)
-  await Post.query(pod.pod.db).deleteById(gone.id)
+  const reshareGone = await createReshare(pod.pod, await viewerOf(pod.pod, ann), deletedRoot.guid)
+  await Post.query(pod.pod.db).deleteById(deletedRoot.id)
 
   const poll = { question: 'Tea or coffee?', answers: ['Tea', 'Coffee', 'قهوة'] }
-  const asked = await publish('A question', ann, { poll, location: { address: 'The tea room', lat: '1', lng: '2' } })
+  const pollPost = await publish('A question', ann, { poll, location: { address: 'The tea room', lat: '1', lng: '2' } })
   await pod.pod.db('pollAnswers').where({ answer: 'Tea' }).update({ voteCount: 3 })
   const photos = await Promise.all(
     [null, 'A blue field'].map(async (text, index) => {
@@ -132,22 +132,22 @@ export async function openSamplePages(): Promise<SamplePages> {
         .returning('*')
     }),
   )
-  const shown = await publish('', ann, { photoGuids: photos.map(({ guid }) => guid) })
+  const photoPost = await publish('', ann, { photoGuids: photos.map(({ guid }) => guid) })
 
-  const empty = await addPost(pod.pod, await personOf(ann), { text: '' })
+  const emptyPost = await addPost(pod.pod, await personOf(ann), { text: '' })
 
-  const discussed = await publish('What do you think?')
+  const discussedPost = await publish('What do you think?')
   const { id: authorId } = await personOf(ben)
   const rows = Array.from({ length: 120 }, (_, index) => ({
     guid: newGuid(),
-    postId: discussed.id,
+    postId: discussedPost.id,
     authorId,
     text: index === 119 ? LAST_COMMENT : index === 1 ? 'تعليق بالعربية' : `# Comment ${index}\n\nof many.`,
     createdAt: new Date(Date.UTC(2024, 0, 1, 0, Math.floor(index / 3))),
   }))
   await pod.pod.db('comments').insert(rows)
-  await Post.query(pod.pod.db).findById(discussed.id).patch({ commentsCount: 120, likesCount: 4, resharesCount: 1 })
-  await createComment(pod.pod, await viewerOf(pod.pod, ann), { postGuid: asked.guid, text: 'My **question**' })
+  await Post.query(pod.pod.db).findById(discussedPost.id).patch({ commentsCount: 120, likesCount: 4, resharesCount: 1 })
+  await createComment(pod.pod, await viewerOf(pod.pod, ann), { postGuid: pollPost.guid, text: 'My **question**' })
 
   const client = await registerTestClient(pod.app, {
     application_type: 'native',
@@ -172,12 +172,12 @@ export async function openSamplePages(): Promise<SamplePages> {
       'sign-in': '/users/sign_in',
       'sign-up': '/users/sign_up',
       missing: '/posts/nothing-is-there-0',
-      poll: `/posts/${asked.guid}`,
-      photos: `/posts/${shown.guid}`,
+      poll: `/posts/${pollPost.guid}`,
+      photos: `/posts/${photoPost.guid}`,
       reshare: `/posts/${reshare.guid}`,
       'reshare-gone': `/posts/${reshareGone.guid}`,
-      empty: `/posts/${empty.guid}`,
-      comments: `/posts/${discussed.guid}`,
+      empty: `/posts/${emptyPost.guid}`,
+      comments: `/posts/${discussedPost.guid}`,
       person: `/people/${ann.account.guid}`,
       'person-arabic': `/people/${noor.account.guid}`,
       'person-empty': `/people/${ben.account.guid}`,

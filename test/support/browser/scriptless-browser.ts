@@ -1,17 +1,17 @@
 import type { FastifyInstance } from 'fastify'
 import { signFormTime } from '../../../src/web/forms/form-time.js'
 
-type Answer = Awaited<ReturnType<FastifyInstance['inject']>>
+type InjectResponse = Awaited<ReturnType<FastifyInstance['inject']>>
 
 /** A browser without scripts: it keeps cookies, fills in the form of the current page, and follows redirects. */
 export interface TestBrowser {
-  /** The page that is open, or the answer that led away from the pod. */
-  readonly page: Answer
-  /** Where the browser is. */
+  /** The open page, or the response that redirected to another host. */
+  readonly page: InjectResponse
+  /** URL of the open page. */
   readonly url: URL
-  visit(url: string): Promise<Answer>
-  /** Fills in the form of this page and sends it off; with a button that has an address of its own, to that one. */
-  submit(fields: Record<string, string>, action?: string, formaction?: string): Promise<Answer>
+  visit(url: string): Promise<InjectResponse>
+  /** Fills in and submits the form of this page. `formaction` is the URL of a button that has one. */
+  submit(fields: Record<string, string>, action?: string, formaction?: string): Promise<InjectResponse>
   readonly cookies: ReadonlyMap<string, string>
 }
 
@@ -26,30 +26,30 @@ export function newAddress(): string {
 /** Each browser has its own address, unless one is given, so that rate limits do not affect the next one. */
 export function openBrowser(app: FastifyInstance, origin: string, ip: string = newAddress()): TestBrowser {
   const jar = new Map<string, { readonly value: string; readonly path: string }>()
-  let page: Answer | undefined
+  let page: InjectResponse | undefined
   let url = new URL(origin)
 
-  async function go(target: string, form?: URLSearchParams): Promise<Answer> {
-    let next = { to: new URL(target, url), form }
+  async function go(target: string, form?: URLSearchParams): Promise<InjectResponse> {
+    let request = { to: new URL(target, url), form }
     for (let hop = 0; hop < MAX_REDIRECTS; hop += 1) {
-      url = next.to
+      url = request.to
       page = await app.inject({
-        method: next.form ? 'POST' : 'GET',
+        method: request.form ? 'POST' : 'GET',
         url: `${url.pathname}${url.search}`,
         remoteAddress: ip,
         headers: {
           accept: 'text/html',
           cookie: cookiesFor(url.pathname),
-          ...(next.form && { 'content-type': 'application/x-www-form-urlencoded' }),
+          ...(request.form && { 'content-type': 'application/x-www-form-urlencoded' }),
         },
-        ...(next.form && { payload: next.form.toString() }),
+        ...(request.form && { payload: request.form.toString() }),
       })
       keepCookies(page)
       const { location } = page.headers
       if (page.statusCode < 300 || page.statusCode >= 400 || typeof location !== 'string') return page
-      next = { to: new URL(location, url), form: undefined }
-      if (next.to.origin !== new URL(origin).origin) {
-        url = next.to
+      request = { to: new URL(location, url), form: undefined }
+      if (request.to.origin !== new URL(origin).origin) {
+        url = request.to
         return page
       }
     }
@@ -62,7 +62,7 @@ export function openBrowser(app: FastifyInstance, origin: string, ip: string = n
       .join('; ')
   }
 
-  function keepCookies({ cookies }: Answer): void {
+  function keepCookies({ cookies }: InjectResponse): void {
     for (const cookie of cookies) {
       const { name, value, expires } = cookie
       const path = String(cookie['path'] ?? '/')
@@ -83,7 +83,7 @@ export function openBrowser(app: FastifyInstance, origin: string, ip: string = n
     async submit(fields, action, formaction) {
       const forms = [...this.page.body.matchAll(/<form[^>]* method="post" action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g)]
       const form = forms.find(([, target]) => action === undefined || target === action)
-      if (form === undefined) throw new Error(`There is no such form on ${url.href}: ${this.page.body}`)
+      if (form === undefined) throw new Error(`The form is missing on ${url.href}: ${this.page.body}`)
       const [, target = '', inside = ''] = form
       const hidden = [...inside.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)]
       const values = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, unescapeHtml(value)]))
@@ -99,7 +99,7 @@ export function openBrowser(app: FastifyInstance, origin: string, ip: string = n
   }
 }
 
-/** Undoes what `escapeHtml` does. */
+/** Reverses `escapeHtml`. */
 function unescapeHtml(text: string): string {
   return text.replace(/&#([0-9]+);/g, (_, code) => String.fromCharCode(Number(code)))
 }

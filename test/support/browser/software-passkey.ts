@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 
-/** What an authenticator or an attacker changes in an answer. */
-interface AnswerChanges {
+/** Fields of a credential that an authenticator or an attacker changes. */
+interface CredentialChanges {
   readonly origin?: string
   readonly rpId?: string
   /** False: the authenticator has not verified the person. */
@@ -11,16 +11,16 @@ interface AnswerChanges {
   readonly challenge?: string
 }
 
-/** An authenticator in the test: it answers with what the test sets, also with what no browser would send. */
+/** An authenticator in the test. It can also return credentials that no browser would send. */
 export interface SoftwarePasskey {
   readonly id: string
-  /** The answer to options of a page that makes passkeys. */
-  make(options: PageOptions, changes?: AnswerChanges): string
-  /** The answer to options of a page that uses them. */
-  use(options: PageOptions, changes?: AnswerChanges): string
+  /** The new credential, for the options of a registration page. */
+  make(options: PageOptions, changes?: CredentialChanges): string
+  /** The assertion, for the options of a sign-in page. */
+  use(options: PageOptions, changes?: CredentialChanges): string
 }
 
-/** Those in `data-options`. */
+/** Options in the attribute `data-options`. */
 export interface PageOptions {
   readonly challenge: string
   readonly user?: { readonly id: string }
@@ -35,20 +35,20 @@ export function softwarePasskey(origin: string): SoftwarePasskey {
   let userHandle = ''
   let counter = 0
 
-  const authenticatorData = (flags: number, changes: AnswerChanges) => {
+  const authenticatorData = (flags: number, changes: CredentialChanges) => {
     const head = Buffer.alloc(5)
     head.writeUInt8(flags | PRESENT | (changes.verified === false ? 0 : VERIFIED))
     head.writeUInt32BE(changes.counter ?? counter, 1)
     return Buffer.concat([sha256(changes.rpId ?? rpId), head])
   }
-  const clientData = (type: string, { challenge }: PageOptions, changes: AnswerChanges) =>
+  const clientData = (type: string, { challenge }: PageOptions, changes: CredentialChanges) =>
     Buffer.from(
       JSON.stringify({
         ...{ type, challenge: changes.challenge ?? challenge },
         ...{ origin: changes.origin ?? origin, crossOrigin: false },
       }),
     )
-  const answer = (response: object) =>
+  const toJson = (response: object) =>
     JSON.stringify({
       ...{ id: text(id), rawId: text(id), type: 'public-key', response },
       ...{ clientExtensionResults: {} },
@@ -65,14 +65,14 @@ export function softwarePasskey(origin: string): SoftwarePasskey {
         ...[cborText('authData'), cborBytes(data)],
       ])
       const clientDataJSON = text(clientData('webauthn.create', options, changes))
-      return answer({ clientDataJSON, attestationObject: text(attestation), transports: ['internal'] })
+      return toJson({ clientDataJSON, attestationObject: text(attestation), transports: ['internal'] })
     },
     use(options, changes = {}) {
       counter += 1
       const data = authenticatorData(0, changes)
       const client = clientData('webauthn.get', options, changes)
       const signature = sign('sha256', Buffer.concat([data, sha256(client)]), privateKey)
-      return answer({
+      return toJson({
         ...{ clientDataJSON: text(client), authenticatorData: text(data), signature: text(signature) },
         userHandle: changes.userHandle ?? userHandle,
       })
@@ -101,7 +101,7 @@ function cborText(value: string): Buffer {
   return Buffer.concat([Buffer.from([0x60 + value.length]), Buffer.from(value)])
 }
 
-/** Of up to 255 bytes. */
+/** A CBOR byte string of up to 255 bytes. */
 function cborBytes(value: Buffer): Buffer {
   return Buffer.concat([Buffer.from([0x58, value.length]), value])
 }

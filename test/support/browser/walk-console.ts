@@ -19,7 +19,7 @@ export async function openConsoleView(
   return context
 }
 
-/** Opens pages as an administrator on a narrow screen. Returns the faults of each page that has some, and requests to other hosts. */
+/** Opens pages as an administrator on a narrow screen. Returns the faults by page, and requests to other hosts. */
 export async function walkConsole(
   browser: Browser,
   console: { readonly pod: Pick<ConsolePod, 'signedIn'>; readonly url: string },
@@ -30,14 +30,14 @@ export async function walkConsole(
   context.on('request', (request) => {
     if (!request.url().startsWith(console.url)) foreign.push(request.url())
   })
-  const left = Object.entries(pages)
+  const remaining = Object.entries(pages)
   const faults: Record<string, readonly string[]> = {}
   const walk = async () => {
     const page = await context.newPage()
-    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+    for (let next = remaining.shift(); next !== undefined; next = remaining.shift()) {
       const [name, path] = next
-      const answer = await page.goto(path)
-      const found = answer?.status() === 200 ? await faultsOf(page) : [`status ${answer?.status()}`]
+      const response = await page.goto(path)
+      const found = response?.status() === 200 ? await faultsOf(page) : [`status ${response?.status()}`]
       if (found.length > 0) faults[name] = found
     }
   }
@@ -46,7 +46,7 @@ export async function walkConsole(
   return { faults, foreign }
 }
 
-/** All rules in the light; colours once more in the dark. The width of the page, and elements of other people in it. */
+/** Violations of axe in both colour schemes, pages that are too wide, and injected elements. */
 async function faultsOf(page: Page): Promise<readonly string[]> {
   const width = Number(await page.evaluate('document.documentElement.scrollWidth'))
   // The copy of a reported picture comes from this pod.
@@ -57,7 +57,7 @@ async function faultsOf(page: Page): Promise<readonly string[]> {
   await page.emulateMedia({ colorScheme: 'light' })
   return [
     ...inLight,
-    ...inDark.map((fault) => `in the dark: ${fault}`),
+    ...inDark.map((fault) => `dark scheme: ${fault}`),
     ...(width > NARROW.width ? [`${width} pixels wide`] : []),
     ...(injected > 0 ? [`${injected} elements of another person`] : []),
     ...((await page.title()).includes('hacked') ? ['a script of another person'] : []),

@@ -8,7 +8,7 @@ import { openTcpProxy, type TcpProxy } from '../http/tcp-proxy.js'
 import { copyPreparedData } from './prepared-data.js'
 import { administer } from './test-database.js'
 
-/** A database server that the test can kill, always at the same address. */
+/** A database server that the test can kill. Its address never changes. */
 export interface CrashingDatabase {
   readonly url: string
   /** The URL of the database itself, without the proxy. */
@@ -30,9 +30,9 @@ export interface CrashingDatabase {
 
 const REMOVE = { recursive: true, force: true, maxRetries: 20, retryDelay: 25 } as const
 
-/** Starts a server with its files in a new folder below `place`; `stop` removes them. */
-export async function startCrashingDatabase(place = memoryFolder()): Promise<CrashingDatabase> {
-  const folder = await mkdtemp(join(place, 'pod-test-kill-'))
+/** Starts a server with its files in a new folder below `parentFolder`; `stop` removes them. */
+export async function startCrashingDatabase(parentFolder = memoryFolder()): Promise<CrashingDatabase> {
+  const folder = await mkdtemp(join(parentFolder, 'pod-test-kill-'))
   const saved = `${folder}-saved`
   await copyPreparedData(folder)
   let server: EmbeddedServer = await startEmbeddedPostgres(folder)
@@ -41,14 +41,14 @@ export async function startCrashingDatabase(place = memoryFolder()): Promise<Cra
   )
   const proxy = await openTcpProxy(Number(new URL(server.url).port))
   const cleanUpOnExit = () => {
-    const shared = memoryOf(server.pid)
+    const shared = sharedMemoryFiles(server.pid)
     sendTo(server.pid, 'SIGKILL')
     for (const each of [folder, saved, ...shared]) rmSync(each, REMOVE)
   }
   process.once('exit', cleanUpOnExit)
 
   async function kill(): Promise<void> {
-    const shared = memoryOf(server.pid)
+    const shared = sharedMemoryFiles(server.pid)
     sendTo(server.pid, 'SIGKILL')
     await server.exited
     await Promise.all(shared.map((each) => rm(each, REMOVE)))
@@ -95,7 +95,7 @@ function childrenOf(pid: number): readonly number[] {
 }
 
 /** Shared memory of the processes: on Linux these are files, which a killed server leaves behind. */
-function memoryOf(pid: number): readonly string[] {
+function sharedMemoryFiles(pid: number): readonly string[] {
   if (process.platform !== 'linux') return []
   const maps = [pid, ...childrenOf(pid)].map((each) => textOf(`/proc/${each}/maps`))
   return [...new Set(maps.join('\n').match(/\/dev\/shm\/PostgreSQL\.[0-9]+/g))]
@@ -109,7 +109,7 @@ function textOf(path: string): string {
   }
 }
 
-/** Ignores that the process has ended. */
+/** Sends a signal, unless the process has ended. */
 function sendTo(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)

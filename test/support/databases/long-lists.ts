@@ -1,6 +1,6 @@
 import type { Services } from '../../../src/services/services.js'
 
-/** Adds so many rows to each long list of the console. */
+/** Adds this number of rows to each long list of the console. */
 export async function fillConsoleLists({ db }: Pick<Services, 'db'>, rows: number): Promise<void> {
   for (const statement of STATEMENTS) await db.raw(statement, { rows })
 }

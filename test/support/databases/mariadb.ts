@@ -10,11 +10,11 @@ import { memoryFolder } from '../files/memory-folder.js'
 /** A MariaDB server with one database. */
 export interface MariadbServer extends AsyncDisposable {
   readonly url: string
-  /** A session that may write, and accepts dates that do not exist. */
+  /** A session that may write, and accepts invalid dates. */
   readonly session: Connection
 }
 
-/** Starts a server in a folder of its own; every user has all privileges. */
+/** Starts a server in a new folder. Every user has all privileges. */
 export async function startMariadb(program: string): Promise<MariadbServer> {
   const folder = await mkdtemp(join(memoryFolder(), 'pod-mariadb-'))
   const port = await freePort()
@@ -35,7 +35,7 @@ export async function startMariadb(program: string): Promise<MariadbServer> {
     if (line.includes('ready for connections')) break
   }
   child.stderr.resume()
-  if (child.exitCode !== null) throw new Error(`MariaDB has not started: ${lines.join('\n')}`)
+  if (child.exitCode !== null) throw new Error(`MariaDB did not start: ${lines.join('\n')}`)
   const session = await createConnection({ host: '127.0.0.1', port, user: 'root', charset: 'utf8mb4_bin' })
   await session.query(`create database diaspora character set utf8mb4 collate utf8mb4_bin`)
   await session.query('use diaspora')

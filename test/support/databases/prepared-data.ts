@@ -12,24 +12,24 @@ import { createTables } from './create-tables.js'
  * calls copy it: `initdb` and the migrations take many times longer. Outside of a test run, the folder stays as it is.
  */
 export async function copyPreparedData(dataDir: string): Promise<void> {
-  const place = process.env['PREPARED_DATA']
-  if (place === undefined) return
-  const prepared = join(place, 'prepared')
-  if (!existsSync(prepared)) await prepare(place, prepared)
+  const runFolder = process.env['PREPARED_DATA']
+  if (runFolder === undefined) return
+  const prepared = join(runFolder, 'prepared')
+  if (!existsSync(prepared)) await prepare(runFolder, prepared)
   await mkdir(dataDir, { recursive: true })
   await promisify(execFile)('cp', ['-pR', join(prepared, 'postgres'), dataDir])
 }
 
-/** Under a temporary name first: another file of the run may make it at the same time. */
-async function prepare(place: string, prepared: string): Promise<void> {
-  const draft = await mkdtemp(join(place, 'prepared.new-'))
+/** Creates the database under a temporary name, because another test file may do the same at the same time. */
+async function prepare(runFolder: string, prepared: string): Promise<void> {
+  const draft = await mkdtemp(join(runFolder, 'prepared.new-'))
   const server = await startEmbeddedPostgres(draft, { fast: true })
   try {
     await createTables(server.url)
   } finally {
     await server.stop()
   }
-  // Copies would all ask for the port that this file names.
+  // All copies would use the port in this file.
   await rm(join(draft, 'postgres', 'postmaster.opts'))
   try {
     await rename(draft, prepared)

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-/** A database whose transactions are rolled back after their work, and run again: as after a deadlock, but each of them. */
+/** A database that rolls back each transaction once and runs it again, as after a deadlock. */
 export function repeatTransactions(db: Knex): Knex {
   const rolledBack = new Error('The first attempt is rolled back.')
   async function transaction<Result>(work: (transaction: Knex.Transaction) => Promise<Result>): Promise<Result> {

@@ -13,7 +13,7 @@ export interface ReplicatedDatabase {
   stop(): Promise<void>
 }
 
-/** `prepared: false` gives it an identifier of its own; all others of a run are copies of one database. */
+/** With `prepared: false` the server has a new system identifier. All other servers of a run are copies of one database. */
 export async function startReplicatedDatabase({ prepared = true } = {}): Promise<ReplicatedDatabase> {
   const folder = await mkdtemp(join(tmpdir(), 'pod-test-primary-'))
   // The log is flushed by whole pages first. A record that continues on the next page is complete, and replayed, one delay later: with

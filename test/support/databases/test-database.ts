@@ -8,12 +8,12 @@ import { WEB_DATABASE_LIMITS } from '../../../src/persistence/database/limits.js
 /** The database server of this test run, see global-setup.ts. */
 export interface TestDatabases {
   readonly server: string
-  /** The same for a superuser, who may end the autovacuum of a database that is dropped. */
+  /** URL for a superuser, who may end the autovacuum of a dropped database. */
   readonly superuser: string
   readonly template: string
   /** Options of `create database` for a copy of the template. */
   readonly copy: string
-  /** All databases of this run begin with it. */
+  /** Prefix of the names of all databases of this run. */
   readonly prefix: string
 }
 

@@ -37,19 +37,19 @@ export function archiveOf(
   }
 }
 
-/** In the form in which diaspora* writes it. */
+/** A private key in the format of diaspora*. */
 export function privateKeyPem(key: KeyObject): string {
   return key.export({ type: 'pkcs1', format: 'pem' }).toString()
 }
 
-/** A post as it stands in an archive. */
-export function archivedPost(entity: StatusMessageEntity | ReshareEntity, beside: Members = {}): Members {
+/** A post in the format of an archive. */
+export function archivedPost(entity: StatusMessageEntity | ReshareEntity, more: Members = {}): Members {
   const isPublic = entity.type === 'reshare' || entity.public
   const audience = isPublic ? { subscribed_pods_uris: ['https://old.example'] } : { subscribed_users_ids: [] }
-  return { ...audience, ...beside, ...entityToJson(entity) }
+  return { ...audience, ...more, ...entityToJson(entity) }
 }
 
-/** A relayable of the owner: without a signature. */
+/** A relayable of the owner in the format of an archive, without a signature. */
 export function archivedRelayable(entity: Relayable): Members {
   const { entity_data, ...rest } = entityToJson(entity)
   const { author_signature: _, ...data } = entity_data
@@ -60,7 +60,7 @@ export function archivedContact(address: string, fields: Members = {}): Members 
   return { account_id: address, sharing: true, receiving: true, contact_groups_membership: [], ...fields }
 }
 
-/** Writes an archive as a file of gzip. */
+/** Writes an archive as a gzip file. */
 export async function writeArchiveFile(file: string, archive: unknown): Promise<string> {
   await writeFile(file, gzipSync(typeof archive === 'string' ? archive : JSON.stringify(archive)))
   return file

@@ -11,11 +11,11 @@ import { signMigration } from '../../../src/protocol/signatures/migration-signat
 import { signedBy } from './envelopes.js'
 import type { FakePerson } from './fake-pods.js'
 
-interface Thing {
+interface HasGuid {
   readonly guid: string
 }
 
-/** Sets only the given properties. */
+/** A profile with the given properties. */
 export function profileOf(
   { address }: Pick<FakePerson, 'address'>,
   fields: Partial<ProfileEntity> = {},
@@ -92,7 +92,7 @@ export function pollWith(...answers: readonly string[]) {
   return { type: 'poll' as const, guid: newGuid(), question: 'Nice?', poll_answers: pollAnswers }
 }
 
-export function reshareBy(author: Pick<FakePerson, 'address'>, root?: Thing & { readonly author: string }) {
+export function reshareBy(author: Pick<FakePerson, 'address'>, root?: HasGuid & { readonly author: string }) {
   const entity: ReshareEntity = {
     type: 'reshare',
     author: author.address,
@@ -103,8 +103,8 @@ export function reshareBy(author: Pick<FakePerson, 'address'>, root?: Thing & { 
   return entity
 }
 
-/** With the signature of its author. */
-export function commentBy(author: FakePerson, post: Thing, fields: Partial<CommentEntity> = {}): CommentEntity {
+/** A comment with the signature of its author. */
+export function commentBy(author: FakePerson, post: HasGuid, fields: Partial<CommentEntity> = {}): CommentEntity {
   return signedBy(author, {
     type: 'comment',
     author: author.address,
@@ -116,8 +116,8 @@ export function commentBy(author: FakePerson, post: Thing, fields: Partial<Comme
   })
 }
 
-/** With the signature of its author. */
-export function likeBy(author: FakePerson, target: Thing, fields: Partial<LikeEntity> = {}): LikeEntity {
+/** A like with the signature of its author. */
+export function likeBy(author: FakePerson, target: HasGuid, fields: Partial<LikeEntity> = {}): LikeEntity {
   return signedBy(author, {
     type: 'like',
     author: author.address,
@@ -129,8 +129,8 @@ export function likeBy(author: FakePerson, target: Thing, fields: Partial<LikeEn
   })
 }
 
-/** With the signature of its author. */
-export function voteBy(author: FakePerson, poll: Thing, answer: Thing): PollParticipationEntity {
+/** A vote with the signature of its author. */
+export function voteBy(author: FakePerson, poll: HasGuid, answer: HasGuid): PollParticipationEntity {
   return signedBy(author, {
     type: 'poll_participation',
     author: author.address,
@@ -140,7 +140,7 @@ export function voteBy(author: FakePerson, poll: Thing, answer: Thing): PollPart
   })
 }
 
-export function participationBy(author: Pick<FakePerson, 'address'>, post: Thing): ParticipationEntity {
+export function participationBy(author: Pick<FakePerson, 'address'>, post: HasGuid): ParticipationEntity {
   return {
     type: 'participation',
     author: author.address,

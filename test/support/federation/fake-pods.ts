@@ -17,7 +17,7 @@ export interface FakePerson {
   readonly privateKey: KeyObject
 }
 
-type Answer = (request: IncomingMessage, response: ServerResponse, url: URL) => void
+type ResponseScript = (request: IncomingMessage, response: ServerResponse, url: URL) => void
 
 /**
  * Other pods, one for each name: one server on loopback, distinguished by the Host header. They give valid responses
@@ -31,8 +31,8 @@ export interface FakePods extends AsyncDisposable {
   person(address: string, details?: Partial<FakePerson>): FakePerson
   /** Publishes the entity for fetches by type and guid, signed by the person. */
   serve(signer: FakePerson, entity: Entity & { readonly guid: string }, type?: string): void
-  /** Answers this host and path (without query) in another way. */
-  script(hostAndPath: string, answer: Answer): void
+  /** Replaces the response for this host and path (without query). */
+  script(hostAndPath: string, respond: ResponseScript): void
   /** The default document or page, for scripts that change a part of it. */
   webFinger(person: FakePerson): ReturnType<typeof writeWebFinger>
   hcard(person: FakePerson): string
@@ -47,7 +47,7 @@ const CLOSED_PORT = 1
 export async function startFakePods(): Promise<FakePods> {
   const requests: string[] = []
   const people = new Map<string, FakePerson>()
-  const scripts = new Map<string, Answer>()
+  const scripts = new Map<string, ResponseScript>()
   const clients: { close(): Promise<void> }[] = []
 
   const server = await serveHttp((request, response) => {
@@ -95,7 +95,7 @@ export async function startFakePods(): Promise<FakePods> {
         response.setHeader('content-type', 'application/magic-envelope+xml').end(envelope)
       })
     },
-    script: (hostAndPath, answer) => void scripts.set(hostAndPath, answer),
+    script: (hostAndPath, respond) => void scripts.set(hostAndPath, respond),
     webFinger,
     hcard,
     remotePods(options = {}) {
@@ -115,7 +115,7 @@ export async function startFakePods(): Promise<FakePods> {
   }
 }
 
-/** The values of the hCard of such a person. */
+/** The hCard values of a person. */
 export function cardOf({ address, guid, publicKey }: FakePerson) {
   const [name = ''] = address.split('@')
   const image = (size: string) => `${podUrlOf(address)}uploads/${name}-${size}.png`
@@ -137,7 +137,7 @@ function podUrlOf(address: string): string {
   return `https://${address.split('@')[1]}/`
 }
 
-/** A small key, because it is generated fast; every person has their own. */
+/** Generates a small key pair, which is fast. */
 function newKeys(): Pick<FakePerson, 'publicKey' | 'privateKey'> {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
   return { publicKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(), privateKey }

@@ -22,7 +22,7 @@ export async function addRemotePod(
     .returning('*')
 }
 
-/** A known person of that pod. */
+/** Stores a person of the pod. */
 async function addPerson({ db }: Services, { guid, address, publicKey }: FakePerson, podId: number): Promise<Person> {
   return db.transaction((transaction) => Person.insertWithProfile(transaction, { guid, address, publicKey, podId }))
 }
@@ -64,15 +64,15 @@ interface ReceivedRequest {
 }
 
 /** The response of a pod: a status, the same with headers, or no response. */
-type Answer = number | { readonly status: number; readonly headers: Record<string, string> } | 'nothing'
+type ScriptedResponse = number | { readonly status: number; readonly headers: Record<string, string> } | 'nothing'
 
-/** Another known pod; it answers deliveries with the configured response. */
+/** Another known pod. It records deliveries and sends the configured responses. */
 export interface RecordingPod {
   readonly id: number
   readonly host: string
-  /** In the order of arrival. */
+  /** Requests in the order of arrival. */
   readonly received: readonly ReceivedRequest[]
-  answer(answer: Answer, path?: string): void
+  answer(response: ScriptedResponse, path?: string): void
   /** A local user. */
   person(): Promise<FakePerson & { readonly row: Person }>
   row(): Promise<RemotePod>
@@ -86,14 +86,14 @@ export async function addRecordingPod(
   changes: Partial<RemotePod> = {},
 ): Promise<RecordingPod> {
   const { id } = await addRemotePod(pod, host, changes)
-  const got: ReceivedRequest[] = []
-  const answers = new Map<string, Answer>()
+  const received: ReceivedRequest[] = []
+  const responses = new Map<string, ScriptedResponse>()
   function listen(path: string): void {
     fakePods.script(`${host}${path}`, async (request, response) => {
-      got.push({ path, headers: request.headers, body: await text(request) })
-      const answer = answers.get(path) ?? 202
-      if (answer === 'nothing') return
-      const { status, headers } = typeof answer === 'number' ? { status: answer, headers: {} } : answer
+      received.push({ path, headers: request.headers, body: await text(request) })
+      const scripted = responses.get(path) ?? 202
+      if (scripted === 'nothing') return
+      const { status, headers } = typeof scripted === 'number' ? { status: scripted, headers: {} } : scripted
       response.writeHead(status, headers).end()
     })
   }
@@ -101,8 +101,8 @@ export async function addRecordingPod(
   return {
     id,
     host,
-    received: got,
-    answer: (answer, path = '/receive/public') => void answers.set(path, answer),
+    received,
+    answer: (response, path = '/receive/public') => void responses.set(path, response),
     async person() {
       const fake = fakePods.person(`p${newGuid().slice(0, 8)}@${host}`)
       listen(`/receive/users/${fake.guid}`)

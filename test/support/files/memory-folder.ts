@@ -2,8 +2,8 @@ import { accessSync, constants, readFileSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 
 export const MEMORY = '/dev/shm'
-/** Ten times what one run holds at once. */
-const ENOUGH_BYTES = 2_000_000_000
+/** Required free space: ten times the space of one run. */
+const MIN_FREE_BYTES = 2_000_000_000
 
 /**
  * A folder in memory, or the temporary folder of the system. A run copies its database hundreds of times, and on disk,
@@ -13,14 +13,14 @@ export function memoryFolder(): string {
   try {
     accessSync(MEMORY, constants.W_OK)
     const { bavail, bsize } = statfsSync(MEMORY)
-    return bavail * bsize >= ENOUGH_BYTES && runsPrograms(MEMORY) ? MEMORY : tmpdir()
+    return bavail * bsize >= MIN_FREE_BYTES && allowsPrograms(MEMORY) ? MEMORY : tmpdir()
   } catch {
-    return tmpdir() // not every system has one
+    return tmpdir() // the system has no such folder
   }
 }
 
-/** Containers often mount it in a way that forbids that. */
-function runsPrograms(folder: string): boolean {
+/** Whether programs may run in a folder. Containers often mount it with `noexec`. */
+function allowsPrograms(folder: string): boolean {
   const mounts = readFileSync('/proc/mounts', 'utf8').split('\n')
   const [, , , options = 'noexec'] = mounts.findLast((line) => line.split(' ')[1] === folder)?.split(' ') ?? []
   return !options.split(',').includes('noexec')

@@ -1,7 +1,7 @@
 import { crc32, deflateSync } from 'node:zlib'
 import sharp, { type Sharp } from 'sharp'
 
-/** A plain one, red on the left and blue on the right. */
+/** A picture that is red on the left and blue on the right. */
 export function twoColours(width = 40, height = 20): Sharp {
   const half = { width: width / 2, height, channels: 3, background: '#0000ff' } as const
   return sharp({ create: { width, height, channels: 3, background: '#ff0000' } }).composite([
@@ -9,12 +9,12 @@ export function twoColours(width = 40, height = 20): Sharp {
   ])
 }
 
-/** Of one colour. */
+/** A picture of one colour. */
 export function plain(width: number, height: number): Sharp {
   return sharp({ create: { width, height, channels: 3, background: '#336699' } })
 }
 
-/** Incompressible: a compressed picture might not be cut in the middle. */
+/** A picture that cannot be compressed, so that its file is long enough to be truncated. */
 export function noise(width: number, height: number): Sharp {
   const create = { width, height, channels: 3, background: '#808080' } as const
   return sharp({ create: { ...create, noise: { type: 'gaussian', mean: 128, sigma: 60 } } })
@@ -33,7 +33,7 @@ export function fromPhone(): Promise<Buffer> {
     .toBuffer()
 }
 
-/** A small file whose header claims these dimensions. */
+/** A small PNG file whose header claims these dimensions. */
 export function pngOfSize(
   width: number,
   height: number,
@@ -53,7 +53,7 @@ export function pngOfSize(
   ])
 }
 
-/** The same as a progressive JPEG. */
+/** A small progressive JPEG whose header claims these dimensions. */
 export async function jpegOfSize(width: number, height: number): Promise<Buffer> {
   const bytes = await plain(16, 16).jpeg({ progressive: true }).toBuffer()
   const frame = bytes.indexOf(Buffer.from([0xff, 0xc2]))
@@ -62,7 +62,7 @@ export async function jpegOfSize(width: number, height: number): Promise<Buffer>
   return bytes
 }
 
-/** The same as a WebP without loss; neither side can be longer than 16 383 pixels. */
+/** A small lossless WebP whose header claims these dimensions, at most 16 383 pixels each. */
 export async function webpOfSize(width: number, height: number): Promise<Buffer> {
   const bytes = await plain(16, 16).webp({ lossless: true }).toBuffer()
   const sides = bytes.indexOf('VP8L') + 9
@@ -87,10 +87,10 @@ export function gifOfFrames(frames: number, side = 1): Buffer {
   return Buffer.concat([Buffer.from('GIF89a'), screen, palette, ...all, Buffer.from([0x3b])])
 }
 
-/** Frames of an animation. */
+/** An animated picture. */
 export async function moving(format: 'gif' | 'webp', { frames = 3, width = 20, height = 10 } = {}): Promise<Buffer> {
   const shades = Array.from({ length: frames }, (_, index) => {
-    // Far from the previous one: the encoder drops frames that hardly change.
+    // Each frame differs much from the previous one, because the encoder drops similar frames.
     const background = { r: (index % 2) * 255, g: (index * 5) % 256, b: 0 }
     return sharp({ create: { width, height, channels: 3, background } })
       .png()

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 
-/** A file system of its own that can be filled. */
+/** A small file system that can be filled. */
 export interface SmallDisk extends AsyncDisposable {
   readonly folder: string
   /** Writes a file until the disk is full. */
@@ -20,8 +20,8 @@ const MEGABYTE = Buffer.alloc(2 ** 20)
 const MIN_CHUNK = 4_096
 
 /**
- * In memory. Undefined if this user may not mount, not even in a namespace of their own; such a namespace is unsuitable for
- * tests of real paths.
+ * Mounts a file system in memory. Undefined if this user may not mount, not even in a new namespace. With `apart: false` no namespace
+ * is used, for tests of real paths.
  */
 export async function openSmallDisk(
   megabytes: number,
@@ -66,7 +66,7 @@ interface Mounted {
   unmount(): void
 }
 
-/** Needs root. */
+/** Mounts a file system, which needs root. */
 async function mountHere(folder: string, megabytes: number): Promise<Mounted | undefined> {
   const mounting = promisify(execFile)('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m,mode=777`, 'tmpfs', folder])
   const isMounted = await mounting.then(

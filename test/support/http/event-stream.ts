@@ -23,13 +23,13 @@ interface StreamOptions {
 export interface EventStream extends AsyncDisposable {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** So far. */
+  /** Events so far. */
   readonly events: readonly StreamEvent[]
   /** The Last-Event-ID that the client would send. */
   readonly lastEventId: string
   readonly comments: number
   readonly retry: number | undefined
-  /** The next events that were not taken yet, as many as requested. */
+  /** Waits for the next `count` events, which no earlier call has returned. */
   take(count: number): Promise<readonly StreamEvent[]>
   /** Resolves once the client has a Last-Event-ID. */
   placed(): Promise<void>
@@ -41,13 +41,13 @@ export interface EventStream extends AsyncDisposable {
 }
 
 export async function openEventStream(options: StreamOptions): Promise<EventStream> {
-  const { request: clientRequest, answer } = await openRequest(options)
-  const reader = readEvents(answer, options.lastEventId ?? '')
+  const { request: clientRequest, response } = await openRequest(options)
+  const reader = readEvents(response, options.lastEventId ?? '')
   const close = () => void clientRequest.destroy()
   let taken = 0
   return {
-    status: answer.statusCode ?? 0,
-    headers: answer.headers,
+    status: response.statusCode ?? 0,
+    headers: response.headers,
     get events() {
       return reader.events
     },
@@ -67,8 +67,8 @@ export async function openEventStream(options: StreamOptions): Promise<EventStre
     },
     placed: () => reader.until(() => reader.lastEventId !== ''),
     ended: reader.ended,
-    pause: () => void answer.pause(),
-    resume: () => void answer.resume(),
+    pause: () => void response.pause(),
+    resume: () => void response.resume(),
     close,
     async [Symbol.asyncDispose]() {
       close()
@@ -104,18 +104,18 @@ export function follow(where: () => Omit<StreamOptions, 'lastEventId'>): Followe
       try {
         current = await openEventStream({ ...where(), lastEventId })
         if (current.status === 200) connections += 1
-        let kept = 0
-        const keep = () => {
+        let copied = 0
+        const copyEvents = () => {
           if (current === undefined) return
-          events.push(...current.events.slice(kept))
-          kept = current.events.length
+          events.push(...current.events.slice(copied))
+          copied = current.events.length
           lastEventId = current.lastEventId
-          for (const look of waiting) look()
+          for (const check of waiting) check()
         }
-        const look = setInterval(keep, 5)
+        const timer = setInterval(copyEvents, 5)
         await current.ended
-        clearInterval(look)
-        keep()
+        clearInterval(timer)
+        copyEvents()
       } catch {
         // no server at the moment
       }
@@ -134,13 +134,13 @@ export function follow(where: () => Omit<StreamOptions, 'lastEventId'>): Followe
     },
     until: (enough) =>
       new Promise((resolve) => {
-        const look = () => {
+        const check = () => {
           if (!enough(events)) return
-          waiting.delete(look)
+          waiting.delete(check)
           resolve()
         }
-        waiting.add(look)
-        look()
+        waiting.add(check)
+        check()
       }),
     interrupt: () => current?.close(),
     close() {
@@ -156,7 +156,7 @@ function openRequest({ base, host, token, lastEventId, query = '' }: StreamOptio
     ...(host !== undefined && { host }),
     ...(lastEventId && { 'last-event-id': lastEventId }),
   }
-  return new Promise<{ request: ClientRequest; answer: IncomingMessage }>((resolve, reject) => {
+  return new Promise<{ request: ClientRequest; response: IncomingMessage }>((resolve, reject) => {
     const send = base.startsWith('https:') ? requestSecurely : request
     const clientRequest = send(`${base}/api/v1/streaming${query === '' ? '' : `?${query}`}`, {
       headers,
@@ -164,31 +164,31 @@ function openRequest({ base, host, token, lastEventId, query = '' }: StreamOptio
       ...(host !== undefined && { servername: host }),
       rejectUnauthorized: false,
     })
-    clientRequest.on('response', (answer) => resolve({ request: clientRequest, answer }))
+    clientRequest.on('response', (response) => resolve({ request: clientRequest, response }))
     clientRequest.on('error', reject)
     clientRequest.end()
   })
 }
 
 /** Parses events by the rules of the HTML standard, as far as the pod uses them. */
-function readEvents(answer: IncomingMessage, known: string) {
+function readEvents(response: IncomingMessage, initialId: string) {
   const events: StreamEvent[] = []
   const waiting = new Set<() => void>()
-  const state = { lastEventId: known, comments: 0, retry: undefined as number | undefined }
+  const state = { lastEventId: initialId, comments: 0, retry: undefined as number | undefined }
   let text = ''
-  let idOfBlock = known
+  let idOfBlock = initialId
 
-  answer.setEncoding('utf8').on('data', (chunk: string) => {
+  response.setEncoding('utf8').on('data', (chunk: string) => {
     text += chunk
     for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
       readBlock(text.slice(0, end))
       text = text.slice(end + 2)
     }
-    for (const look of waiting) look()
+    for (const check of waiting) check()
   })
   const ended = new Promise<'ended' | 'broken'>((resolve) => {
-    answer.on('error', () => undefined)
-    answer.on('close', () => resolve(answer.complete ? 'ended' : 'broken'))
+    response.on('error', () => undefined)
+    response.on('close', () => resolve(response.complete ? 'ended' : 'broken'))
   })
 
   function readBlock(block: string): void {
@@ -221,14 +221,14 @@ function readEvents(answer: IncomingMessage, known: string) {
     },
     until: (condition: () => boolean) =>
       new Promise<void>((resolve, reject) => {
-        const look = () => {
+        const check = () => {
           if (!condition()) return
-          waiting.delete(look)
+          waiting.delete(check)
           resolve()
         }
-        waiting.add(look)
+        waiting.add(check)
         void ended.then(() => reject(new Error(`The stream ended with ${events.length} events.`)))
-        look()
+        check()
       }),
   }
 }

@@ -1,13 +1,13 @@
 import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 
-/** Below the range from which systems choose ports for connections and for `listen(0)`, so that nobody takes the port meanwhile. */
+/** Range below the ephemeral ports, so that no connection and no `listen(0)` of another process takes the port. */
 const FIRST_PORT = 12_000
 const LAST_PORT = 32_000
 
 const used = new Set<number>()
 
-/** The address of a pod contains its port, which must be known before anything listens there. */
+/** A port for a pod, whose address must be known before it listens. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(FIRST_PORT, LAST_PORT)

@@ -5,7 +5,7 @@ import { newAddress, openBrowser, type TestBrowser } from '../browser/scriptless
 export const CALLBACK = 'https://client.example/callback'
 export const POD = 'https://pod.example'
 
-type Answer = Awaited<ReturnType<FastifyInstance['inject']>>
+type InjectResponse = Awaited<ReturnType<FastifyInstance['inject']>>
 
 /** A registered client app, with the registration response. */
 export interface TestOidcClient {
@@ -14,16 +14,16 @@ export interface TestOidcClient {
   readonly redirectUri: string
   /** The URL of an authorization request, by default without PKCE. */
   address(parameters?: Readonly<Record<string, string | undefined>>): string
-  token(fields: Readonly<Record<string, string>>): Promise<Answer>
+  token(fields: Readonly<Record<string, string>>): Promise<InjectResponse>
 }
 
 export async function registerTestClient(
   app: FastifyInstance,
   metadata: Readonly<Record<string, unknown>> = {},
 ): Promise<TestOidcClient> {
-  const answer = await register(app, metadata)
-  if (answer.statusCode !== 201) throw new Error(`The client was not registered: ${answer.body}`)
-  const { client_id: id, client_secret: secret, redirect_uris: uris } = answer.json()
+  const response = await register(app, metadata)
+  if (response.statusCode !== 201) throw new Error(`The client was not registered: ${response.body}`)
+  const { client_id: id, client_secret: secret, redirect_uris: uris } = response.json()
   return {
     id,
     secret,
@@ -63,7 +63,7 @@ export async function postForm(
   url: string,
   fields: Readonly<Record<string, string>>,
   headers = {},
-): Promise<Answer> {
+): Promise<InjectResponse> {
   return app.inject({
     method: 'POST',
     url,

@@ -16,53 +16,69 @@ const person = {
   aspects: null,
 }
 
-/** As much of an answer as is looked at. */
-function answerOf(statusCode: number, body: unknown, more: Record<string, string> = {}): Response {
+/** The fields of a response that are checked. */
+function responseOf(statusCode: number, body: unknown, more: Record<string, string> = {}): Response {
   const text = body === undefined ? '' : JSON.stringify(body)
   const headers = { 'cache-control': 'private, no-store', 'content-type': 'application/json; charset=utf-8', ...more }
   return { statusCode, body: text, headers, json: () => body } as unknown as Response
 }
 
-const check = async (method: string, answer: Response, at = path) => (await readApiDocument()).check(method, at, answer)
+const check = async (method: string, response: Response, requestPath = path) =>
+  (await readApiDocument()).check(method, requestPath, response)
 
 it('accepts responses that the document allows', async () => {
-  await check('GET', answerOf(200, person))
-  await check('GET', answerOf(404, { code: 404, message: 'no', reason: 'person_not_found' }))
-  await check('GET', answerOf(503, { code: 503, message: 'later', reason: 'overloaded' }))
-  await check('POST', answerOf(201, undefined), `${path}/block`)
-  await check('GET', answerOf(404, { code: 404, message: 'no', reason: 'not_found' }), '/api/v1/nonsense')
+  await check('GET', responseOf(200, person))
+  await check('GET', responseOf(404, { code: 404, message: 'no', reason: 'person_not_found' }))
+  await check('GET', responseOf(503, { code: 503, message: 'later', reason: 'overloaded' }))
+  await check('POST', responseOf(201, undefined), `${path}/block`)
+  await check('GET', responseOf(404, { code: 404, message: 'no', reason: 'not_found' }), '/api/v1/nonsense')
 })
 
 it.each([
-  ['a field of another type', 'GET', answerOf(200, { ...person, blocked: 'no' }), path],
-  ['a field that is missing', 'GET', answerOf(200, { ...person, tags: undefined, name: undefined }), path],
-  ['two names of one person', 'GET', answerOf(200, { ...person, diaspora_id: 'eve@pod.example' }), path],
-  ['an address without a host', 'GET', answerOf(200, { ...person, avatar: { ...images, small: '/a.png' } }), path],
-  ['an undocumented status', 'GET', answerOf(202, person), path],
-  ['an undocumented call', 'PUT', answerOf(200, person), path],
-  ['a body where there is none', 'POST', answerOf(201, {}), `${path}/block`],
-  ['no body where there is one', 'GET', answerOf(200, undefined), path],
-  ['an error with the code of another', 'GET', answerOf(404, { code: 500, message: 'no', reason: 'not_found' }), path],
-  ['an error without a reason', 'GET', answerOf(404, { code: 404, message: 'no' }), path],
-  ['an unknown reason', 'GET', answerOf(404, { code: 404, message: 'no', reason: 'nobody' }), path],
-  ['a reason of another operation', 'GET', answerOf(404, { code: 404, message: 'no', reason: 'post_not_found' }), path],
-  ['an error in other words', 'GET', answerOf(404, { error: 'no' }), path],
-  ['a 401 that does not tell how', 'GET', answerOf(401, { code: 401, message: 'no', reason: 'token_missing' }), path],
-  ['a response for shared caches', 'GET', answerOf(200, person, { 'cache-control': 'public' }), path],
-  ['another kind of text', 'GET', answerOf(200, person, { 'content-type': 'text/html' }), path],
-])('does not let pass %s', async (_what, method, answer, at) => {
-  await expect(check(method, answer, at)).rejects.toThrow()
+  ['a field of another type', 'GET', responseOf(200, { ...person, blocked: 'no' }), path],
+  ['missing fields', 'GET', responseOf(200, { ...person, tags: undefined, name: undefined }), path],
+  ['two names of one person', 'GET', responseOf(200, { ...person, diaspora_id: 'eve@pod.example' }), path],
+  ['an address without a host', 'GET', responseOf(200, { ...person, avatar: { ...images, small: '/a.png' } }), path],
+  ['an undocumented status', 'GET', responseOf(202, person), path],
+  ['an undocumented call', 'PUT', responseOf(200, person), path],
+  ['a body where there is none', 'POST', responseOf(201, {}), `${path}/block`],
+  ['no body where there is one', 'GET', responseOf(200, undefined), path],
+  [
+    'an error with the code of another',
+    'GET',
+    responseOf(404, { code: 500, message: 'no', reason: 'not_found' }),
+    path,
+  ],
+  ['an error without a reason', 'GET', responseOf(404, { code: 404, message: 'no' }), path],
+  ['an unknown reason', 'GET', responseOf(404, { code: 404, message: 'no', reason: 'nobody' }), path],
+  [
+    'a reason of another operation',
+    'GET',
+    responseOf(404, { code: 404, message: 'no', reason: 'post_not_found' }),
+    path,
+  ],
+  ['an error in another format', 'GET', responseOf(404, { error: 'no' }), path],
+  [
+    'a 401 without WWW-Authenticate',
+    'GET',
+    responseOf(401, { code: 401, message: 'no', reason: 'token_missing' }),
+    path,
+  ],
+  ['a response for shared caches', 'GET', responseOf(200, person, { 'cache-control': 'public' }), path],
+  ['another content type', 'GET', responseOf(200, person, { 'content-type': 'text/html' }), path],
+])('rejects %s', async (_what, method, response, requestPath) => {
+  await expect(check(method, response, requestPath)).rejects.toThrow()
 })
 
-it('looks at the times in an answer, wherever they stand', async () => {
+it('checks times at every depth of a response', async () => {
   const photo = {
     guid: 'x',
     created_at: '2025-03-01T08:15:30.250Z',
     dimensions: { height: null, width: null },
     sizes: images,
   }
-  await check('GET', answerOf(200, [photo]), `${path}/photos`)
+  await check('GET', responseOf(200, [photo]), `${path}/photos`)
 
-  const wrong = answerOf(200, [photo, { ...photo, created_at: '2025-03-01T08:15:30Z' }])
-  await expect(check('GET', wrong, `${path}/photos`)).rejects.toThrow('created_at')
+  const invalid = responseOf(200, [photo, { ...photo, created_at: '2025-03-01T08:15:30Z' }])
+  await expect(check('GET', invalid, `${path}/photos`)).rejects.toThrow('created_at')
 })

@@ -12,11 +12,11 @@ class UndocumentedResponse extends Error {
 }
 
 /** A response to any request. */
-type Answer = Pick<Response, 'statusCode' | 'headers' | 'body' | 'json'>
+type CheckedResponse = Pick<Response, 'statusCode' | 'headers' | 'body' | 'json'>
 
 export interface ApiDocument {
   /** Throws the differences to the document; an undocumented path of the API may only be a 404. */
-  check(method: string, path: string, answer: Answer): void
+  check(method: string, path: string, response: CheckedResponse): void
 }
 
 interface DocumentedResponse {
@@ -54,36 +54,36 @@ function documentationOf({ paths, components }: Document): ApiDocument {
   }
 
   return {
-    check(method, path, answer) {
+    check(method, path, response) {
       // A path without parameters comes before one with them, as for the router.
       const call = calls.find((each) => each.path === path) ?? calls.find(({ pattern }) => pattern.test(path))
       const operation = call?.operations[method.toLowerCase()]
-      const status = String(answer.statusCode)
-      const wrong = (what: string) =>
-        new UndocumentedResponse(`${method} ${path} answered ${status}: ${what}\n${answer.body.slice(0, 2_000)}`)
+      const status = String(response.statusCode)
+      const fault = (what: string) =>
+        new UndocumentedResponse(`${method} ${path} answered ${status}: ${what}\n${response.body.slice(0, 2_000)}`)
 
-      const isFile = isDocumentedFile(operation?.responses[status], answer)
-      checkHead(answer, wrong, isFile)
+      const isFile = isDocumentedFile(operation?.responses[status], response)
+      checkHead(response, fault, isFile)
       if (operation === undefined) {
-        if (answer.statusCode !== 404) throw wrong('there is no such call in the document')
-        return checkError(answer, wrong)
+        if (response.statusCode !== 404) throw fault('the document has no such operation')
+        return checkError(response, fault)
       }
       const { responses } = operation
-      const response = responses[status] ?? (answer.statusCode >= 400 ? responses['default'] : undefined)
-      if (response === undefined) throw wrong('the document knows no such status of this call')
-      if (answer.statusCode >= 400) checkError(answer, wrong)
+      const documented = responses[status] ?? (response.statusCode >= 400 ? responses['default'] : undefined)
+      if (documented === undefined) throw fault('the document has no such status for this operation')
+      if (response.statusCode >= 400) checkError(response, fault)
       if (isFile) return
 
-      const schema = response.content?.['application/json']?.schema
-      if (answer.body === '') {
-        if (schema !== undefined && Reflect.get(schema, 'type') !== 'null') throw wrong('the body is missing')
+      const schema = documented.content?.['application/json']?.schema
+      if (response.body === '') {
+        if (schema !== undefined && Reflect.get(schema, 'type') !== 'null') throw fault('the body is missing')
         return
       }
-      if (schema === undefined) throw wrong('the document knows no body')
+      if (schema === undefined) throw fault('the document has no body')
       const validate = validatorOf(schema)
-      const body: unknown = answer.json()
-      if (!validate(body)) throw wrong(ajv.errorsText(validate.errors))
-      checkValues(body, wrong)
+      const body: unknown = response.json()
+      if (!validate(body)) throw fault(ajv.errorsText(validate.errors))
+      checkValues(body, fault)
     },
   }
 }
@@ -94,43 +94,43 @@ function patternOf(path: string): RegExp {
   return new RegExp(`^${text}$`)
 }
 
-type Wrong = (what: string) => UndocumentedResponse
+type ErrorFactory = (what: string) => UndocumentedResponse
 
-/** Whether the answer is a file of a type that the document names. */
-function isDocumentedFile(response: DocumentedResponse | undefined, { headers }: Answer): boolean {
+/** Whether the response is a file of a documented type. */
+function isDocumentedFile(response: DocumentedResponse | undefined, { headers }: CheckedResponse): boolean {
   const type = String(headers['content-type'])
   return !type.startsWith('application/json') && response?.content?.[type] !== undefined
 }
 
-function checkHead({ body, headers }: Answer, wrong: Wrong, isFile: boolean): void {
-  if (headers['cache-control'] !== 'private, no-store') throw wrong(`cache-control is ${headers['cache-control']}`)
+function checkHead({ body, headers }: CheckedResponse, fault: ErrorFactory, isFile: boolean): void {
+  if (headers['cache-control'] !== 'private, no-store') throw fault(`cache-control is ${headers['cache-control']}`)
   const type = headers['content-type']
-  if (!isFile && body !== '' && type !== 'application/json; charset=utf-8') throw wrong(`the body is ${String(type)}`)
+  if (!isFile && body !== '' && type !== 'application/json; charset=utf-8') throw fault(`the body is ${String(type)}`)
 }
 
-function checkError(answer: Answer, wrong: Wrong): void {
-  const { code, message, reason } = answer.json()
-  if (code !== answer.statusCode || typeof message !== 'string' || message === '')
-    throw wrong('this is not an error body')
-  if (!isErrorReason(String(reason))) throw wrong(`its reason is ${String(reason)}`)
-  if (code === 401 && !answer.headers['www-authenticate']) throw wrong('the header www-authenticate is missing')
+function checkError(response: CheckedResponse, fault: ErrorFactory): void {
+  const { code, message, reason } = response.json()
+  if (code !== response.statusCode || typeof message !== 'string' || message === '')
+    throw fault('this is not an error body')
+  if (!isErrorReason(String(reason))) throw fault(`its reason is ${String(reason)}`)
+  if (code === 401 && !response.headers['www-authenticate']) throw fault('the header www-authenticate is missing')
 }
 
 /** Checks times and persons anywhere in a body. */
-function checkValues(value: unknown, wrong: Wrong): void {
+function checkValues(value: unknown, fault: ErrorFactory): void {
   if (typeof value !== 'object' || value === null) return
   if ('created_at' in value && !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(String(value.created_at))) {
-    throw wrong(`created_at is ${String(value.created_at)}`)
+    throw fault(`created_at is ${String(value.created_at)}`)
   }
-  if ('network_id' in value) checkPerson(value, wrong)
-  for (const inside of Object.values(value)) checkValues(inside, wrong)
+  if ('network_id' in value) checkPerson(value, fault)
+  for (const inside of Object.values(value)) checkValues(inside, fault)
 }
 
-function checkPerson(person: { readonly network_id: unknown }, wrong: Wrong): void {
+function checkPerson(person: { readonly network_id: unknown }, fault: ErrorFactory): void {
   const { diaspora_id, avatar } = Object.fromEntries(Object.entries(person))
-  if (person.network_id !== diaspora_id) throw wrong('network_id and diaspora_id differ')
+  if (person.network_id !== diaspora_id) throw fault('network_id and diaspora_id differ')
   const addresses = typeof avatar === 'string' ? [avatar] : Object.values(Object(avatar))
   if (addresses.length === 0 || !addresses.every((address) => /^https?:\/\/[^/]/.test(String(address)))) {
-    throw wrong('an avatar is not an address')
+    throw fault('an avatar is not a URL')
   }
 }

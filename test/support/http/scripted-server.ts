@@ -3,7 +3,7 @@ import { createServer as createHttpServer, type RequestListener } from 'node:htt
 import { createServer as createHttpsServer, type ServerOptions } from 'node:https'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 
-/** A server on loopback that runs its script, and records connections. */
+/** A server on loopback that runs a script and counts connections and bytes. */
 export interface ScriptedServer {
   readonly port: number
   /** The number of connections so far. */
@@ -26,7 +26,7 @@ export function serveHttps(
   return start(createHttpsServer(certificate, listener))
 }
 
-/** For responses that no HTTP server would send. */
+/** A server for responses that no HTTP server would send. */
 export function serveRaw(onConnection: (socket: Socket) => void, host?: string): Promise<ScriptedServer> {
   const server = createServer((socket) => {
     socket.resume() // without a reader, the socket emits no 'close'

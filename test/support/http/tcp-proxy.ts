@@ -22,7 +22,7 @@ export async function openTcpProxy(targetPort: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   let destination = targetPort
   let frozen = false
-  let frozenAt: { readonly text: string; done(): void } | undefined
+  let freezeRequest: { readonly text: string; done(): void } | undefined
   let cut: { readonly text: string; done(): void } | undefined
   const closing = new WeakSet<Socket>()
   const server = createServer((near) => {
@@ -34,10 +34,10 @@ export async function openTcpProxy(targetPort: number): Promise<TcpProxy> {
       sockets.add(from)
       from.setNoDelay()
       from.on('data', (data) => {
-        if (from === near && frozenAt !== undefined && data.includes(frozenAt.text)) {
+        if (from === near && freezeRequest !== undefined && data.includes(freezeRequest.text)) {
           freeze()
-          frozenAt.done()
-          frozenAt = undefined
+          freezeRequest.done()
+          freezeRequest = undefined
           return
         }
         if (from === far && closing.has(near)) near.destroy()
@@ -72,7 +72,7 @@ export async function openTcpProxy(targetPort: number): Promise<TcpProxy> {
   return {
     port,
     freeze,
-    freezeAtRequest: (text) => new Promise((done) => (frozenAt = { text, done })),
+    freezeAtRequest: (text) => new Promise((done) => (freezeRequest = { text, done })),
     refuse,
     cutAfterRequest: (text) => new Promise((done) => (cut = { text, done })),
     async recover() {
@@ -80,8 +80,8 @@ export async function openTcpProxy(targetPort: number): Promise<TcpProxy> {
       for (const socket of sockets) socket.resume()
       if (!server.listening) await listen(server, port)
     },
-    target(another) {
-      destination = another
+    target(newPort) {
+      destination = newPort
     },
     close: refuse,
   }
@@ -93,7 +93,7 @@ function listen(server: Server, port: number): Promise<number> {
     server.listen(port, '127.0.0.1', () => {
       server.off('error', reject)
       const address = server.address()
-      if (address === null || typeof address === 'string') throw new Error('a server on TCP has an address with a port')
+      if (address === null || typeof address === 'string') throw new Error('The server has no port.')
       resolve(address.port)
     })
   })

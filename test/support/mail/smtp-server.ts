@@ -7,7 +7,7 @@ import { SMTPServer } from 'smtp-server'
 interface ReceivedMail {
   readonly from: string
   readonly to: readonly string[]
-  /** By lower-case name, unfolded and decoded. */
+  /** Headers by lower-case name, unfolded and decoded. */
   readonly headers: Readonly<Record<string, string>>
   /** The raw message. */
   readonly source: string
@@ -16,7 +16,7 @@ interface ReceivedMail {
   readonly html: string
 }
 
-interface Refused {
+interface Refusal {
   readonly code: number
   readonly message: string
 }
@@ -25,7 +25,7 @@ export interface TestSmtpServer extends AsyncDisposable {
   readonly url: string
   readonly mails: ReceivedMail[]
   /** Refuses each next command of a kind; undefined: accepts it. */
-  refuse(step: 'auth' | 'sender' | 'recipient', refusal: Refused | undefined): void
+  refuse(step: 'auth' | 'sender' | 'recipient', refusal: Refusal | undefined): void
   /** Runs once, before the server accepts the next mail. */
   whileReceiving(run: () => Promise<unknown>): void
   /** Whether credentials arrived. */
@@ -36,10 +36,10 @@ export interface TestSmtpServer extends AsyncDisposable {
 /** A mail server on loopback that keeps what it receives. It offers no TLS. */
 export async function startSmtpServer({ auth = false } = {}): Promise<TestSmtpServer> {
   const mails: ReceivedMail[] = []
-  const refusals = new Map<string, Refused>()
+  const refusals = new Map<string, Refusal>()
   let sawCredentials = false
   let meanwhile: (() => Promise<unknown>) | undefined
-  const answer = (step: string, callback: (error?: Error | null) => void) => {
+  const respond = (step: string, callback: (error?: Error | null) => void) => {
     const refusal = refusals.get(step)
     callback(refusal && Object.assign(new Error(refusal.message), { responseCode: refusal.code }))
   }
@@ -56,8 +56,8 @@ export async function startSmtpServer({ auth = false } = {}): Promise<TestSmtpSe
       if (refusal) callback(Object.assign(new Error(refusal.message), { responseCode: refusal.code }))
       else callback(null, { user: 'pod' })
     },
-    onMailFrom: (_address, _session, callback) => answer('sender', callback),
-    onRcptTo: (_address, _session, callback) => answer('recipient', callback),
+    onMailFrom: (_address, _session, callback) => respond('sender', callback),
+    onRcptTo: (_address, _session, callback) => respond('recipient', callback),
     onData(stream, session, callback) {
       void text(stream).then(async (source) => {
         const run = meanwhile

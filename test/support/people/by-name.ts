@@ -1,9 +1,9 @@
-/** Creates an entry for each of these names, one after the other. */
-export async function byName<Name extends string, Made>(
+/** Creates an entry for each name, one after the other. */
+export async function byName<Name extends string, Entry>(
   names: readonly Name[],
-  make: (name: Name) => Promise<Made>,
-): Promise<Record<Name, Made>> {
-  const made: [Name, Made][] = []
-  for (const name of names) made.push([name, await make(name)])
-  return Object.fromEntries(made) as Record<Name, Made> // one for each name
+  create: (name: Name) => Promise<Entry>,
+): Promise<Record<Name, Entry>> {
+  const entries: [Name, Entry][] = []
+  for (const name of names) entries.push([name, await create(name)])
+  return Object.fromEntries(entries) as Record<Name, Entry> // one for each name
 }

@@ -8,14 +8,14 @@ import { User } from '../../../src/persistence/models/user.js'
 import type { Services } from '../../../src/services/services.js'
 import { byName } from './by-name.js'
 
-const AN_HOUR = 3_600
+const TOKEN_LIFETIME_SECONDS = 3_600
 
-type Answer = Awaited<ReturnType<FastifyInstance['inject']>>
+type InjectResponse = Awaited<ReturnType<FastifyInstance['inject']>>
 
 /** A user of the pod under test, with a client. */
 export interface TestPerson extends TestClient {
   readonly account: Account
-  /** Another client of theirs, which may do only this (and what every client may). */
+  /** Another client of the user, with these scopes and those of every client. */
   with(...scopes: Scope[]): Promise<TestClient>
   editProfile(fields: Partial<Pick<Profile, EditableField>>): Promise<void>
 }
@@ -38,10 +38,10 @@ type EditableField =
 /** A client app that sends its token in the header. */
 interface TestClient {
   readonly token: string
-  get(url: string, headers?: Record<string, string>): Promise<Answer>
-  post(url: string, body?: object): Promise<Answer>
-  patch(url: string, body?: object): Promise<Answer>
-  delete(url: string): Promise<Answer>
+  get(url: string, headers?: Record<string, string>): Promise<InjectResponse>
+  post(url: string, body?: object): Promise<InjectResponse>
+  patch(url: string, body?: object): Promise<InjectResponse>
+  delete(url: string): Promise<InjectResponse>
 }
 
 /** Creates people, each once and all concurrently; a second call returns the same people. */
@@ -49,9 +49,9 @@ export function peopleOf(pod: Services, app: FastifyInstance) {
   const known = new Map<string, Promise<TestPerson>>()
 
   function person(name: string): Promise<TestPerson> {
-    const made = known.get(name) ?? makePerson(pod, app, name)
-    known.set(name, made)
-    return made
+    const created = known.get(name) ?? makePerson(pod, app, name)
+    known.set(name, created)
+    return created
   }
 
   return async <Name extends string>(...names: Name[]): Promise<Record<Name, TestPerson>> => {
@@ -60,7 +60,7 @@ export function peopleOf(pod: Services, app: FastifyInstance) {
   }
 }
 
-/** A local user as the federation layer knows them, without a client. */
+/** A local user with the fields that the federation layer needs, without a client. */
 export interface LocalUser {
   readonly userId: number
   readonly id: number
@@ -77,7 +77,7 @@ export async function addLocalUser(pod: Services, username: string): Promise<Loc
   return { userId, id, guid, address, publicKey }
 }
 
-/** The person behind a client, as use cases know them. */
+/** The viewer of a client. */
 export async function viewerOf(pod: Services, { token }: Pick<TestPerson, 'token'>): Promise<Viewer> {
   const viewer = await findViewer(pod, token)
   if (viewer === undefined) throw new Error('The token of the person is not valid.')
@@ -107,14 +107,14 @@ async function makeClient(
   username: string,
   scopes: readonly Scope[],
 ): Promise<TestClient> {
-  const { accessToken } = await mintToken(pod, username, { scopes, lifetime: AN_HOUR })
+  const { accessToken } = await mintToken(pod, username, { scopes, lifetime: TOKEN_LIFETIME_SECONDS })
   const send = (method: InjectOptions['method'], url: string, payload?: object, headers = {}) =>
     app.inject({
       method,
       url,
       headers: { authorization: `Bearer ${accessToken}`, ...headers },
       ...(payload && { payload }),
-    } as InjectOptions) // the union of its bodies does not see through the spread
+    } as InjectOptions) // the type of the body does not allow the spread
   return {
     token: accessToken,
     get: (url, headers) => send('GET', url, undefined, headers),

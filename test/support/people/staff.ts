@@ -1,16 +1,16 @@
 import { mintToken } from '../../../src/domain/accounts/tokens.js'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { changeRole } from '../../../src/domain/moderation/change-role.js'
-import type { ApiAnswer, ApiPerson, ApiPod } from '../pods/api-pod.js'
+import type { ApiPerson, ApiPod, ApiResponse } from '../pods/api-pod.js'
 
 /** A moderator or admin with a token for the admin API. Paths are below `/api/admin/v1`. */
 export interface StaffClient {
   readonly token: string
   readonly person: ApiPerson
-  get(path: string): Promise<ApiAnswer>
-  post(path: string, body?: object): Promise<ApiAnswer>
-  put(path: string, body?: object): Promise<ApiAnswer>
-  call(method: 'PATCH' | 'DELETE', path: string, body?: object): Promise<ApiAnswer>
+  get(path: string): Promise<ApiResponse>
+  post(path: string, body?: object): Promise<ApiResponse>
+  put(path: string, body?: object): Promise<ApiResponse>
+  call(method: 'PATCH' | 'DELETE', path: string, body?: object): Promise<ApiResponse>
 }
 
 export async function makeStaff(api: ApiPod, name: string, role: 'moderator' | 'admin'): Promise<StaffClient> {

@@ -10,7 +10,7 @@ import type { TestPerson } from '../people/local-users.js'
 import { viewerOf } from '../people/local-users.js'
 import { buildPod, type PodOptions } from './build-pod.js'
 
-const AN_HOUR = 3_600
+const TOKEN_LIFETIME_SECONDS = 3_600
 const BASE = '/api/v1'
 
 /** A pod and clients of its API. A call throws if the OpenAPI document does not allow the response. */
@@ -19,13 +19,13 @@ export interface ApiPod extends AsyncDisposable {
   readonly app: FastifyInstance
   /** Creates the people, once and in this order; a second call returns the same people. */
   people<Name extends string>(...names: Name[]): Promise<Record<Name, ApiPerson>>
-  call(request: ApiCall): Promise<ApiAnswer>
+  call(request: ApiCall): Promise<ApiResponse>
   close(): Promise<void>
 }
 
 export interface ApiCall {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Below `/api/v1`; a path that begins with `/api/` is used as it is. Or a link of an answer. */
+  /** Below `/api/v1`; a path that begins with `/api/`, or a link of a response, is used unchanged. */
   readonly path: string
   readonly token?: string
   /** An object is sent as JSON, a text as it is. */
@@ -41,7 +41,7 @@ function readJson(response: Response) {
   return isJson ? response.json() : response.body
 }
 
-export interface ApiAnswer {
+export interface ApiResponse {
   readonly status: number
   readonly headers: Response['headers']
   /** The parsed JSON; undefined without a body. */
@@ -53,20 +53,20 @@ export interface ApiAnswer {
 /** A client app that sends its token in the header. */
 export interface ApiClient {
   readonly token: string
-  get(path: string): Promise<ApiAnswer>
-  post(path: string, body?: ApiCall['body']): Promise<ApiAnswer>
-  put(path: string, body?: ApiCall['body']): Promise<ApiAnswer>
-  patch(path: string, body?: ApiCall['body']): Promise<ApiAnswer>
-  delete(path: string): Promise<ApiAnswer>
+  get(path: string): Promise<ApiResponse>
+  post(path: string, body?: ApiCall['body']): Promise<ApiResponse>
+  put(path: string, body?: ApiCall['body']): Promise<ApiResponse>
+  patch(path: string, body?: ApiCall['body']): Promise<ApiResponse>
+  delete(path: string): Promise<ApiResponse>
 }
 
 /** A local user with a client that has all scopes. */
 export interface ApiPerson extends ApiClient {
   readonly guid: string
   readonly address: string
-  /** For use cases, where there is no call yet. */
+  /** The viewer, for functions of the domain. */
   readonly viewer: Viewer
-  /** Another client of theirs, which may do only this (and what every client may); the same scopes give the same client. */
+  /** Another client of the user, with these scopes and those of every client. Equal scopes return the same client. */
   with(...scopes: Scope[]): Promise<ApiClient>
   readonly editProfile: TestPerson['editProfile']
 }
@@ -79,9 +79,9 @@ export async function startApiPod(options: PodOptions = {}): Promise<ApiPod> {
   const known = new Map<string, ApiPerson>()
 
   async function person(name: string): Promise<ApiPerson> {
-    const made = known.get(name) ?? (await makeApiPerson(pod, call, name, (await testPod.people(name))[name]))
-    known.set(name, made)
-    return made
+    const created = known.get(name) ?? (await makeApiPerson(pod, call, name, (await testPod.people(name))[name]))
+    known.set(name, created)
+    return created
   }
 
   return {
@@ -94,9 +94,9 @@ export async function startApiPod(options: PodOptions = {}): Promise<ApiPod> {
   }
 }
 
-/** "err N" of the contract: this status, and a body that contains it. */
-export function expectError(answer: ApiAnswer, status: number): void {
-  expect([answer.status, answer.body]).toEqual([
+/** Expects this status, and an error body that contains it. */
+export function expectError(response: ApiResponse, status: number): void {
+  expect([response.status, response.body]).toEqual([
     status,
     expect.objectContaining({ code: status, message: expect.any(String) }),
   ])
@@ -107,13 +107,13 @@ export async function readAllPages(client: ApiClient, path: string): Promise<Jso
   const items: Json[] = []
   const seen = new Set<string>()
   for (let next: string | undefined = path; next !== undefined; ) {
-    const answer: ApiAnswer = await client.get(next)
-    expect(answer.status).toBe(200)
-    if (seen.has(next)) throw new Error(`${next} leads in a circle.`)
+    const response: ApiResponse = await client.get(next)
+    expect(response.status).toBe(200)
+    if (seen.has(next)) throw new Error(`${next} leads to an earlier page.`)
     seen.add(next)
-    if (answer.body.length === 0) throw new Error(`${next} leads to an empty page.`)
-    items.push(...answer.body)
-    next = answer.links.next
+    if (response.body.length === 0) throw new Error(`${next} leads to an empty page.`)
+    items.push(...response.body)
+    next = response.links.next
   }
   return items
 }
@@ -122,13 +122,13 @@ async function makeApiPerson(
   pod: OpenServices,
   call: ApiPod['call'],
   name: string,
-  made: TestPerson | undefined,
+  user: TestPerson | undefined,
 ): Promise<ApiPerson> {
-  if (made === undefined) throw new Error(`${name} was not created.`)
+  if (user === undefined) throw new Error(`${name} was not created.`)
   const clients = new Map<string, Promise<ApiClient>>()
 
   async function mint(scopes: readonly Scope[]): Promise<ApiClient> {
-    const { accessToken } = await mintToken(pod, name, { scopes, lifetime: AN_HOUR })
+    const { accessToken } = await mintToken(pod, name, { scopes, lifetime: TOKEN_LIFETIME_SECONDS })
     return clientOf(call, accessToken)
   }
   function clientWith(scopes: readonly Scope[]): Promise<ApiClient> {
@@ -140,11 +140,11 @@ async function makeApiPerson(
 
   return {
     ...(await clientWith(SCOPES)),
-    guid: made.account.guid,
-    address: made.account.address,
-    viewer: await viewerOf(pod, made),
+    guid: user.account.guid,
+    address: user.account.address,
+    viewer: await viewerOf(pod, user),
     with: (...scopes) => clientWith(['openid', ALWAYS_GRANTED, ...scopes]),
-    editProfile: made.editProfile,
+    editProfile: user.editProfile,
   }
 }
 
@@ -165,14 +165,14 @@ async function send(
   app: FastifyInstance,
   documentation: ApiDocument,
   { method = 'GET', path, token, body, headers = {} }: ApiCall,
-): Promise<ApiAnswer> {
+): Promise<ApiResponse> {
   const url = absolutePath(path)
   const response = await app.inject({
     method,
     url,
     headers: { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers },
     ...(body !== undefined && { payload: body }),
-  } as InjectOptions) // the union of its bodies does not see through the spread
+  } as InjectOptions) // the type of the body does not allow the spread
   documentation.check(method, plainPath(url), response)
   return {
     status: response.statusCode,
@@ -197,8 +197,8 @@ function plainPath(url: string): string {
     .replace(/\.json$/, '')
 }
 
-/** With the pattern of a known client. */
-function readLinks(header: unknown): ApiAnswer['links'] {
+/** Reads the links with the pattern of a known client. */
+function readLinks(header: unknown): ApiResponse['links'] {
   const links = String(header ?? '').matchAll(/<([^>]+)>; rel="([^"]+)"/g)
   return Object.fromEntries(Array.from(links, ([, url, name]) => [name, url]))
 }

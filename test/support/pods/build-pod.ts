@@ -15,7 +15,7 @@ import { startTestRedis } from '../queues/redis-server.js'
 import { fixedKeyCrypto } from './fixed-key-crypto.js'
 import type { PodStores } from './queue-pod.js'
 
-/** Without options: a web process without a port, with a database of its own that also holds the queue, and no workers. */
+/** Options of a test pod. Default: a web process without a port and without workers, with the queue in a new database. */
 export interface PodOptions extends AppOptions {
   /** Settings of the pod, as in `.env`. Default: `https://pod.example` with 4 connections to the database. */
   readonly environment?: NodeJS.ProcessEnv
@@ -47,7 +47,7 @@ export interface TestPod extends PodWithoutWeb {
   people<Name extends string>(...names: Name[]): Promise<Record<Name, TestPerson>>
 }
 
-/** Without the limit on event loop delay, so that the load of the machine causes no rejections. Tests of it set their own. */
+/** Limits without a maximum event loop delay, so that a busy machine causes no rejections. */
 export const NO_EVENT_LOOP_LIMIT = { ...HTTP_LIMITS, eventLoopDelayMs: Number.POSITIVE_INFINITY }
 
 /** Longer than a busy machine delays a request. */
@@ -69,7 +69,7 @@ export async function buildPod(options: PodOptions = {}): Promise<PodWithoutWeb 
     ...environment,
   })
   const opened = await openServices(config, process, { crypto: crypto ?? fixedKeyCrypto(), log: log ?? testLog() })
-  // The prefix of the keys in the stores of a test is its own, while that of `openServices` comes from the address of the pod.
+  // `openServices` takes the key prefix from the URL of the pod. The stores of a test have another one.
   const jobs = stores && (await openJobQueues({ ...stores, log: opened.log, requestTimeoutMs: QUEUE_TIMEOUT_MS }))
   const mailExchanges = async () => [] // tests look up no names
   const assembled = {

@@ -6,7 +6,7 @@ import { buildPod, type PodOptions, type TestPod } from './build-pod.js'
 
 const CONSOLE_PEOPLE = ['dan', 'mod', 'adm'] as const
 
-/** A pod that is known, so that its page has forms. */
+/** A known pod, so that its page has forms. */
 const POD_WITH_FORMS = 'r.example'
 
 type ConsolePerson = (typeof CONSOLE_PEOPLE)[number]
@@ -22,10 +22,10 @@ export interface ConsolePod extends TestPod {
 }
 
 export async function startConsolePod(options: PodOptions = {}): Promise<ConsolePod> {
-  let ahead = 0
+  let clockOffsetSeconds = 0
   const testPod = await buildPod({
     ...options,
-    change: (opened) => ({ ...opened, now: () => new Date(Date.now() + ahead * 1_000) }),
+    change: (opened) => ({ ...opened, now: () => new Date(Date.now() + clockOffsetSeconds * 1_000) }),
     environment: { SIGN_IN_LIMIT: '0', PAGE_LIMIT: '0', ...options.environment },
   })
   const { pod, app } = testPod
@@ -39,7 +39,7 @@ export async function startConsolePod(options: PodOptions = {}): Promise<Console
     url: pod.config.url,
     visitor,
     later(seconds) {
-      ahead += seconds
+      clockOffsetSeconds += seconds
     },
     async signedIn(name) {
       const browser = visitor()
@@ -58,7 +58,7 @@ export async function formTokenOf(browser: TestBrowser | undefined): Promise<str
   return token
 }
 
-/** Makes the password of all sessions older than a change needs. */
+/** Makes the sign-in of all sessions older, so that changes need the password again. */
 export async function agePasswords({ pod }: Pick<TestPod, 'pod'>, minutes: number): Promise<void> {
   await pod.db.raw(
     `update oidc_records set payload = jsonb_set(payload, '{loginTs}', to_jsonb((payload ->> 'loginTs')::bigint - ?::integer * 60))

@@ -8,16 +8,16 @@ import { signRelayable } from '../../../src/protocol/signatures/relayable-signat
 import type { KeyPair, PodCrypto } from '../../../src/services/pod-crypto.js'
 
 /**
- * Key pairs from files, in turn: making one takes longer than most tests. They are smaller than real ones, so that signing
- * needs no thread.
+ * Crypto functions with key pairs from files, in turn, because key generation takes longer than most tests. The keys are small, so that
+ * signing needs no thread.
  */
 export function fixedKeyCrypto(): PodCrypto {
-  let made = 0
+  let count = 0
   return {
     async generateKeyPair() {
-      const pair = pairs[made % pairs.length]
-      made += 1
-      if (pair === undefined) throw new Error('There are no keys in test/fixtures/keys.')
+      const pair = pairs[count % pairs.length]
+      count += 1
+      if (pair === undefined) throw new Error('test/fixtures/keys has no keys.')
       return pair
     },
     verifyEnvelopes: async (messages, keys) =>

@@ -21,9 +21,9 @@ export interface InboundPod extends Services, AsyncDisposable {
   people<Name extends string>(...names: Name[]): Promise<Record<Name, TestPerson>>
   /** Stores a person of a fake pod, so that no key lookup is needed. */
   addRemotePerson(person: FakePerson): Promise<Person>
-  /** Posts the entity in a public envelope of the signer; returns the status of the answer. */
+  /** Posts the entity in a public envelope of the signer, and returns the status of the response. */
   postPublic(entity: Entity, signer: FakePerson): Promise<number>
-  /** Posts it as the signer would send it to this user alone. */
+  /** Posts the entity in an encrypted envelope for this user. */
   postPrivate(entity: Entity, signer: FakePerson, to: TestPerson): Promise<number>
   /** Posts any body to any path, such as `/receive/public`. */
   post(path: string, body: string): Promise<number>

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { photoHandlers } from '../../../workers/handlers/photos.js'
 import type { RunningWorkers } from '../../../workers/start-workers.js'
 import { startTestWorkers } from '../queues/test-workers.js'
-import type { ApiAnswer, ApiClient } from './api-pod.js'
+import type { ApiClient, ApiResponse } from './api-pod.js'
 import type { PodOptions } from './build-pod.js'
 import { type SampleApiPod, startSampleApiPod } from './sample-api-pod.js'
 
@@ -18,10 +18,10 @@ export interface FormPart {
 
 /** The client API with sample data, a folder for uploads, and a worker that processes photos. */
 export interface PhotoPod extends SampleApiPod {
-  /** The file as the known client sends it. */
-  upload(who: Pick<ApiClient, 'token'>, picture: Buffer, query?: string): Promise<ApiAnswer>
-  /** Any form. */
-  post(who: Partial<Pick<ApiClient, 'token'>>, parts: readonly FormPart[], query?: string): Promise<ApiAnswer>
+  /** Uploads a file in the form of the known client. */
+  upload(client: Pick<ApiClient, 'token'>, picture: Buffer, query?: string): Promise<ApiResponse>
+  /** Posts any form. */
+  post(client: Partial<Pick<ApiClient, 'token'>>, parts: readonly FormPart[], query?: string): Promise<ApiResponse>
   /** Stored files: public images, and spooled files that are not yet or no longer published. */
   files(): Promise<{ readonly images: readonly string[]; readonly spool: readonly string[] }>
   startWorkers(): RunningWorkers
@@ -41,15 +41,15 @@ export async function startPhotoPod(options: PodOptions = {}): Promise<PhotoPod>
   }
   const list = (folder: string) => readdir(join(uploadsDir, folder)).catch(() => [])
   async function post(
-    who: Partial<Pick<ApiClient, 'token'>>,
+    client: Partial<Pick<ApiClient, 'token'>>,
     parts: readonly FormPart[],
     query = '',
-  ): Promise<ApiAnswer> {
+  ): Promise<ApiResponse> {
     const { body, type } = formOf(parts)
     return api.call({
       method: 'POST',
       path: `/photos${query}`,
-      ...(who.token !== undefined && { token: who.token }),
+      ...(client.token !== undefined && { token: client.token }),
       body,
       headers: { 'content-type': type },
     })
@@ -64,7 +64,7 @@ export async function startPhotoPod(options: PodOptions = {}): Promise<PhotoPod>
     ...api,
     uploadsDir,
     post,
-    upload: (who, picture, query) => post(who, [pictureField(picture)], query),
+    upload: (client, picture, query) => post(client, [pictureField(picture)], query),
     files: async () => ({ images: (await list('images')).toSorted(), spool: await list('spool') }),
     startWorkers,
     close,
@@ -78,7 +78,7 @@ export function pictureField(value: Buffer): FormPart {
 
 /** The multipart body of a form. */
 export function formOf(parts: readonly FormPart[], boundary = 'a-boundary-in-between'): { body: Buffer; type: string } {
-  const written = parts.flatMap(({ name, value, fileName, type }) => [
+  const chunks = parts.flatMap(({ name, value, fileName, type }) => [
     Buffer.from(
       [
         `--${boundary}`,
@@ -92,7 +92,7 @@ export function formOf(parts: readonly FormPart[], boundary = 'a-boundary-in-bet
     Buffer.from('\r\n'),
   ])
   return {
-    body: Buffer.concat([...written, Buffer.from(`--${boundary}--\r\n`)]),
+    body: Buffer.concat([...chunks, Buffer.from(`--${boundary}--\r\n`)]),
     type: `multipart/form-data; boundary=${boundary}`,
   }
 }

@@ -15,9 +15,9 @@ export interface PodStores {
   readonly databaseUrl: string
   readonly redisUrl: string | undefined
   readonly prefix: string
-  /** As in `WORKER_CONCURRENCY`. */
+  /** Value of `WORKER_CONCURRENCY`. */
   readonly concurrency?: string
-  /** Jobs of a test whose options are not the usual ones. */
+  /** Job definitions of a test with special options. */
   readonly definitions?: readonly AnyJob[]
 }
 
@@ -75,9 +75,9 @@ export async function openQueuePod(stores: PodStores): Promise<QueuePod> {
 }
 
 function noKeys(): Promise<never> {
-  return Promise.reject(new Error('these tests need no keys'))
+  return Promise.reject(new Error('These tests need no keys.'))
 }
 
 function noRemotePods(): Promise<never> {
-  return Promise.reject(new Error('these tests send no requests to other pods'))
+  return Promise.reject(new Error('These tests send no requests to other pods.'))
 }

@@ -17,7 +17,7 @@ export interface TestProcess {
   kill(): Promise<void>
 }
 
-/** Starts a TypeScript file of this project in a process of its own. */
+/** Starts a TypeScript file of this project as a child process. */
 export function startProcess(file: string, instructions: object): TestProcess {
   const child = spawn(process.execPath, ['--import', 'tsx', file, JSON.stringify(instructions)], {
     cwd: root,
@@ -33,7 +33,7 @@ export function startProcess(file: string, instructions: object): TestProcess {
   return {
     pid: child.pid ?? Number.NaN,
     ended,
-    messageWith: (field) => firstWith(child, messages, field),
+    messageWith: (field) => waitForField(child, messages, field),
     onMessage: (handle) => void child.on('message', handle),
     signal: (signal) => void child.kill(signal),
     async kill() {
@@ -43,7 +43,7 @@ export function startProcess(file: string, instructions: object): TestProcess {
   }
 }
 
-async function firstWith(
+async function waitForField(
   child: ChildProcess,
   messages: readonly Record<string, unknown>[],
   field: string,
@@ -52,7 +52,7 @@ async function firstWith(
     const found = messages.find((message) => field in message)
     if (found) return found
     if (child.exitCode !== null || child.signalCode !== null)
-      throw new Error(`the process ended without a message with ${field}`)
+      throw new Error(`The process ended without a message with ${field}.`)
     await Promise.race([once(child, 'message'), once(child, 'exit')])
   }
 }

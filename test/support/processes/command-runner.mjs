@@ -1,4 +1,4 @@
-// Runs commands of the compiled program one after the other. To load the program takes longer than most commands run.
+// Runs commands of the compiled program one after the other, because loading the program takes longer than most commands.
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { pathToFileURL } from 'node:url'
@@ -6,17 +6,17 @@ import { pathToFileURL } from 'node:url'
 const [program, endOfOutput] = process.argv.slice(2)
 const { runProgram } = await import(pathToFileURL(program).href)
 
-process.on('message', async ({ words, environment, input }) => {
+process.on('message', async ({ args, environment, input }) => {
   for (const name of Object.keys(process.env)) delete process.env[name]
   Object.assign(process.env, environment)
   const stdin = new PassThrough().end(input)
   Object.defineProperty(process, 'stdin', { value: stdin, configurable: true })
   process.exitCode = undefined
 
-  const code = await runProgram([process.execPath, program, ...words])
+  const code = await runProgram([process.execPath, program, ...args])
 
   process.stdout.removeAllListeners('error')
-  // The end of the output comes through the same pipes, behind all of it.
+  // The marker follows all output in the same pipes.
   for (const stream of [process.stdout, process.stderr]) {
     if (!stream.write(endOfOutput)) await once(stream, 'drain')
   }

@@ -13,7 +13,7 @@ export interface CommandOutcome {
 }
 
 interface Task {
-  readonly words: readonly string[]
+  readonly args: readonly string[]
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly input: string
 }
@@ -23,7 +23,7 @@ export interface CommandRunner {
   isBusy(): boolean
   hasEnded(): boolean
   run(task: Task): Promise<CommandOutcome>
-  /** Ends it during a command that takes too long. */
+  /** Kills the process during a command that takes too long. */
   kill(): void
 }
 
@@ -50,9 +50,9 @@ export function openCommandRunner(program: string, { preload, cwd }: { preload: 
         await Promise.race([hasLoaded, ended])
         const stdout = readOutput(child.stdout as Socket, ended) // both are pipes
         const stderr = readOutput(child.stderr as Socket, ended)
-        const answer = once(child, 'message').then(([message]): number => message.code)
+        const exitCode = once(child, 'message').then(([message]): number => message.code)
         child.send(task)
-        return { code: await Promise.race([answer, ended]), stdout: await stdout, stderr: await stderr }
+        return { code: await Promise.race([exitCode, ended]), stdout: await stdout, stderr: await stderr }
       } finally {
         keepAlive(child, false)
         isRunning = false
@@ -70,7 +70,7 @@ function keepAlive(child: ChildProcess, isKept: boolean): void {
   }
 }
 
-/** Resolves with the output of one command: up to the mark of its end, or all of it if the process ends. */
+/** Resolves with the output of one command: up to the marker of its end, or all of it if the process ends. */
 function readOutput(stream: Socket, ended: Promise<unknown>): Promise<string> {
   return new Promise((resolve) => {
     let text = ''

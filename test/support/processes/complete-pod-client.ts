@@ -1,27 +1,31 @@
 import { SCOPES } from '../../../src/domain/accounts/scopes.js'
 import { type ApiDocument, readApiDocument } from '../http/openapi-check.js'
-import type { ApiAnswer } from '../pods/api-pod.js'
+import type { ApiResponse } from '../pods/api-pod.js'
 import type { CompletePodUser } from './complete-pod.js'
 
-type Answer = Pick<ApiAnswer, 'status' | 'body'>
+type StatusAndBody = Pick<ApiResponse, 'status' | 'body'>
 
-/** The app of a local user: a token with all scopes, and HTTP only. */
+/** An HTTP client of a local user, with a token that has all scopes. */
 export interface HttpClient {
-  get(path: string): Promise<Answer>
-  post(path: string, body?: object): Promise<Answer>
-  delete(path: string): Promise<Answer>
+  get(path: string): Promise<StatusAndBody>
+  post(path: string, body?: object): Promise<StatusAndBody>
+  delete(path: string): Promise<StatusAndBody>
   /** A file of the form field `image`. */
-  upload(path: string, file: Buffer): Promise<Answer>
+  upload(path: string, file: Buffer): Promise<StatusAndBody>
 }
 
-/** A call throws if the OpenAPI document does not allow the response. */
+/** Returns a client. A request throws if the OpenAPI document does not allow the response. */
 export async function httpClientOf({ pod, address }: CompletePodUser): Promise<HttpClient> {
   const documentation = await readApiDocument()
   const [username = ''] = address.split('@')
-  const made = await pod.json('token', username, '--scopes', SCOPES.join(' '))
-  const authorization = `Bearer ${Reflect.get(Object(made), 'access_token')}`
+  const created = await pod.json('token', username, '--scopes', SCOPES.join(' '))
+  const authorization = `Bearer ${Reflect.get(Object(created), 'access_token')}`
 
-  async function send(method: string, path: string, init: Pick<RequestInit, 'body' | 'headers'> = {}): Promise<Answer> {
+  async function send(
+    method: string,
+    path: string,
+    init: Pick<RequestInit, 'body' | 'headers'> = {},
+  ): Promise<StatusAndBody> {
     const url = new URL(`/api/v1${path}`, `http://${pod.host}`)
     const response = await fetch(url, { method, ...init, headers: { authorization, ...init.headers } })
     const text = await response.text()

@@ -56,10 +56,10 @@ export async function untilQuiet(...pods: readonly CompletePod[]): Promise<void>
     async () => {
       // One pod may cause work on another pod that was checked already: two equal checks are required.
       const now: string[] = []
-      for (const pod of pods) now.push(await traceOf(pod))
-      const isQuiet = now.every((trace, index) => trace !== BUSY && trace === before[index])
+      for (const pod of pods) now.push(await activityOf(pod))
+      const isQuiet = now.every((activity, index) => activity !== BUSY && activity === before[index])
       before = now
-      if (!isQuiet) throw new Error(`There is still work to do: ${JSON.stringify(await remainingWork(pods))}`)
+      if (!isQuiet) throw new Error(`Work is left: ${JSON.stringify(await describeRemainingWork(pods))}`)
     },
     { timeout: 45_000, interval: 50 },
   )
@@ -67,8 +67,8 @@ export async function untilQuiet(...pods: readonly CompletePod[]): Promise<void>
 
 const BUSY = 'busy'
 
-/** The messages that a pod has sent and stored so far, or that it is still busy. */
-async function traceOf({ open }: CompletePod): Promise<string> {
+/** The sequences of all tables, which grow with each sent or stored message, or `BUSY`. */
+async function activityOf({ open }: CompletePod): Promise<string> {
   if (!(await isIdle(open))) return BUSY
   const { rows } = await open.db.raw(`
     select string_agg(sequencename || ' ' || coalesce(last_value, 0), ', ' order by sequencename) as trace
@@ -76,7 +76,7 @@ async function traceOf({ open }: CompletePod): Promise<string> {
   return rows[0].trace
 }
 
-async function remainingWork(pods: readonly CompletePod[]) {
+async function describeRemainingWork(pods: readonly CompletePod[]) {
   return Promise.all(
     pods.map(async ({ host, open: { db } }) => ({
       host,
@@ -110,7 +110,7 @@ export async function startCompletePod(
 
   async function json(...words: string[]): Promise<unknown> {
     const { code, stdout, stderr } = await pod([...words, '--json'], settings)
-    if (code !== 0) throw new Error(`${words.join(' ')} ended with ${code}: ${stderr}${stdout}`)
+    if (code !== 0) throw new Error(`${words.join(' ')} exited with code ${code}: ${stderr}${stdout}`)
     return JSON.parse(stdout)
   }
 

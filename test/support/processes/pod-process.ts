@@ -8,7 +8,7 @@ import { testLogLevel } from '../assertions/test-log.js'
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const entries = { web: 'src/server', worker: 'workers/main' } as const
 
-/** The program of a process, and what Node needs to run it: from source, or from the compiled files in the folder COMPILED_POD. */
+/** The entry file of a process and the loaders of Node: the source, or the compiled files in the folder COMPILED_POD. */
 export function programOf(
   kind: keyof typeof entries,
   compiled = process.env['COMPILED_POD'],
@@ -21,7 +21,7 @@ export function programOf(
 /** A process of a pod, as in the Procfile. */
 export interface PodProcess {
   readonly pid: number
-  /** Of a web process: `http://127.0.0.1:40123`. */
+  /** URL of a web process, such as `http://127.0.0.1:40123`. Empty for a worker. */
   readonly base: string
   /** All log lines so far. */
   readonly logged: readonly Record<string, unknown>[]
@@ -77,7 +77,7 @@ export async function startPodProcess(
 }
 
 async function untilReady(child: ChildProcess, ended: Promise<unknown>, kind: string): Promise<string> {
-  const failed = ended.then(() => Promise.reject(new Error(`The ${kind} process ended before it was ready.`)))
+  const failed = ended.then(() => Promise.reject(new Error(`The ${kind} process exited before it was ready.`)))
   failed.catch(() => undefined)
   const [{ address }] = (await Promise.race([once(child, 'message'), failed])) as [{ address: string | null }] // the first message
   return address === null ? '' : new URL(address).origin

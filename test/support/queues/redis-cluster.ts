@@ -5,10 +5,10 @@ import { type OwnRedis, redisProgram, startRedisServer, whyNoRedis } from './red
 
 /** Servers that share all hash slots. */
 export interface RedisCluster {
-  /** As in REDIS_URL. */
+  /** Value of REDIS_URL. */
   readonly url: string
   readonly masters: readonly OwnRedis[]
-  /** One for each master, in the same order; empty without replication. */
+  /** The replica of each master, in the same order. Empty without replication. */
   readonly replicas: readonly OwnRedis[]
   stop(): Promise<void>
 }
@@ -33,7 +33,7 @@ export async function startRedisCluster({ replicated = false } = {}): Promise<Re
   const clients = servers.map(({ url }) => new Redis(url).on('error', () => {}))
   try {
     const [masters, replicas] = [servers.slice(0, MASTERS), servers.slice(MASTERS)]
-    await join(clients, servers, buses)
+    await joinNodes(clients, servers, buses)
     for (const [index, client] of clients.slice(MASTERS).entries()) {
       const master = await clients[index]?.cluster('MYID')
       await until(
@@ -43,7 +43,7 @@ export async function startRedisCluster({ replicated = false } = {}): Promise<Re
       )
     }
     await until('the cluster is complete', READY_WITHIN, async () => {
-      const states = await Promise.all(clients.map((client) => stateOf(client, count)))
+      const states = await Promise.all(clients.map((client) => isReady(client, count)))
       return states.every(Boolean)
     })
     const hosts = masters.map(({ url }) => new URL(url).host)
@@ -63,7 +63,11 @@ export async function startRedisCluster({ replicated = false } = {}): Promise<Re
   }
 }
 
-async function join(clients: readonly Redis[], servers: readonly OwnRedis[], buses: readonly number[]): Promise<void> {
+async function joinNodes(
+  clients: readonly Redis[],
+  servers: readonly OwnRedis[],
+  buses: readonly number[],
+): Promise<void> {
   for (const [index, client] of clients.slice(0, MASTERS).entries()) {
     const [from, to] = [index, index + 1].map((part) => Math.floor((part * SLOTS) / MASTERS))
     await client.call('CLUSTER', 'ADDSLOTSRANGE', `${from}`, `${(to ?? 0) - 1}`)
@@ -72,14 +76,14 @@ async function join(clients: readonly Redis[], servers: readonly OwnRedis[], bus
   for (const [index, { url }] of servers.entries()) {
     if (index > 0) await clients[0]?.call('CLUSTER', 'MEET', '127.0.0.1', new URL(url).port, `${buses[index]}`)
   }
-  await until('all know each other', READY_WITHIN, async () => {
+  await until('all nodes know each other', READY_WITHIN, async () => {
     const known = await Promise.all(clients.map((client) => client.cluster('INFO')))
     return known.every((info) => String(info).includes(`cluster_known_nodes:${clients.length}\r`))
   })
 }
 
-/** Whether it is ready, and a replica has what its master has. */
-async function stateOf(client: Redis, count: number): Promise<boolean> {
+/** Whether a node is ready and, if it is a replica, linked to its master. */
+async function isReady(client: Redis, count: number): Promise<boolean> {
   const info = String(await client.cluster('INFO'))
   const replication = await client.info('replication')
   const isLinked = !replication.includes('role:slave') || replication.includes('master_link_status:up')

@@ -10,9 +10,9 @@ import { type OwnRedis, redisProgram, startRedisServer, whyNoRedis } from './red
 
 /** A master with replicas, and Sentinels that promote a replica when the master fails. */
 export interface WatchedRedis {
-  /** As in REDIS_URL. */
+  /** Value of REDIS_URL. */
   readonly url: string
-  /** At the start, the first one is the master. */
+  /** All servers. The first one is the master at the start. */
   readonly servers: readonly OwnRedis[]
   /** Port of the master, as the Sentinels see it. */
   masterPort(): Promise<number>
@@ -68,14 +68,14 @@ export async function startWatchedRedis(replicas = 2, ...settings: readonly stri
       await writeFile(file, sentinelSettings(port, folder, masterPort))
       sentinels.push(spawn(program, [file, '--sentinel'], { stdio: 'ignore' }))
     }
-    const asked = ports.map((port) => new Redis(port, '127.0.0.1').on('error', () => {}))
+    const clients = ports.map((port) => new Redis(port, '127.0.0.1').on('error', () => {}))
     await until('the Sentinels know each other and all replicas', READY_WITHIN, async () => {
-      const views = await Promise.all(asked.map((client) => client.call('SENTINEL', 'MASTER', MASTER)))
+      const views = await Promise.all(clients.map((client) => client.call('SENTINEL', 'MASTER', MASTER)))
       return views.every(
         (view) => countIn(view, 'num-other-sentinels') === SENTINELS - 1 && countIn(view, 'num-slaves') === replicas,
       )
     }).finally(() => {
-      for (const client of asked) client.disconnect()
+      for (const client of clients) client.disconnect()
     })
     return {
       url: `redis+sentinel://${ports.map((port) => `127.0.0.1:${port}`).join(',')}/${MASTER}`,
@@ -108,7 +108,7 @@ function sentinelSettings(port: number, folder: string, masterPort: string): str
   ].join('\n')
 }
 
-/** An answer of names and values in turn. */
+/** A number in a reply of alternating names and values. */
 function countIn(view: unknown, name: string): number {
   const fields = Array.isArray(view) ? view.map(String) : []
   return Number(fields[fields.indexOf(name) + 1])

@@ -77,7 +77,7 @@ export interface OwnRedis {
   stop(): Promise<void>
 }
 
-/** Keeps what messages that were accepted rely on: an append-only file. */
+/** Starts a server with an append-only file, which accepted messages rely on. */
 export async function startRedisServer(program: string, extra: readonly string[]): Promise<OwnRedis> {
   const folder = await mkdtemp(join(memoryFolder(), 'pod-test-redis-'))
   const port = await freePort()
@@ -137,9 +137,9 @@ async function untilReady(port: number, server: ChildProcess): Promise<void> {
   client.on('error', () => {})
   const died = new Promise<never>((_, reject) => {
     server.once('error', reject)
-    server.once('exit', (code) => reject(new Error(`the Redis of the tests ended at once with ${code}`)))
+    server.once('exit', (code) => reject(new Error(`The Redis of the tests exited at once with code ${code}`)))
   })
-  died.catch(() => {}) // it rejects also when the server is stopped on purpose
+  died.catch(() => {}) // the promise is also rejected when the test stops the server
   try {
     await Promise.race([client.ping(), died])
   } finally {

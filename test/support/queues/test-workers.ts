@@ -16,7 +16,7 @@ export function startTestWorkers(pod: Services, options: WorkersOptions): Runnin
 export async function untilIdle(pod: Services, timeout = 50_000, queues?: readonly QueueName[]): Promise<void> {
   await vi.waitFor(
     async () => {
-      if (!(await isIdle(pod, queues))) throw new Error('there is still work to do')
+      if (!(await isIdle(pod, queues))) throw new Error('Work is left.')
     },
     { timeout, interval: 40 },
   )

@@ -11,14 +11,14 @@ import { memoryFolder } from '../files/memory-folder.js'
 export interface S3Store extends AsyncDisposable {
   /** Settings of a pod that stores pictures there. */
   readonly environment: NodeJS.ProcessEnv
-  /** Address and keys, for another bucket path. */
+  /** Endpoint and keys, for another bucket or prefix. */
   readonly settings: Omit<S3Settings, 'bucket' | 'prefix'>
-  /** Opens the bucket beside the pod. */
+  /** A client of the bucket. */
   readonly client: S3Client
   /** The methods of all requests since the last call. */
   takeRequests(): readonly string[]
-  /** Answers the next requests, or so many of them, with a status, or breaks their connections; undefined: as usual. */
-  fail(answer: number | 'break' | undefined, requests?: number): void
+  /** Sends a status to the next requests, or breaks their connections. Undefined: normal responses. Default: all requests. */
+  fail(failure: number | 'break' | undefined, requests?: number): void
   close(): Promise<void>
 }
 
@@ -30,7 +30,7 @@ export async function startS3Store(): Promise<S3Store> {
   const directory = await mkdtemp(join(memoryFolder(), 'pod-s3-test-'))
   const program = new S3rver({ silent: true, directory, vhostBuckets: false, configureBuckets: [{ name: BUCKET }] })
   await program.configureBuckets()
-  const answer = program.callback()
+  const respond = program.callback()
   let requests: string[] = []
   let failure: number | 'break' | undefined
   let failures = Number.POSITIVE_INFINITY
@@ -39,7 +39,7 @@ export async function startS3Store(): Promise<S3Store> {
     failures -= 1
     if (failures < 0) failure = undefined
     if (failure === 'break') request.socket.destroy()
-    else if (failure === undefined) answer(request, response)
+    else if (failure === undefined) respond(request, response)
     else response.writeHead(failure).end()
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -62,9 +62,9 @@ export async function startS3Store(): Promise<S3Store> {
     },
     client: openS3Client({ ...settings, bucket: BUCKET, prefix: 'pod/' }),
     takeRequests() {
-      const taken = requests
+      const methods = requests
       requests = []
-      return taken
+      return methods
     },
     fail(status, requests = Number.POSITIVE_INFINITY) {
       failure = status

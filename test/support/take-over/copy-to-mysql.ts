@@ -7,7 +7,7 @@ const TYPES: Readonly<Record<ColumnType, string>> = {
   ...{ json: 'longtext', yaml: 'longtext', sealed: 'longtext', hashed: 'longtext' },
 }
 
-/** Copies the tables of a diaspora* pod as they would be on MySQL. */
+/** Copies the tables of a diaspora* pod to MySQL, with the column types of MySQL. */
 export async function copyToMysql(db: Knex, session: Connection): Promise<void> {
   for (const { name, key, columns } of SOURCE_TABLES) {
     const names = Object.keys(columns)
@@ -24,7 +24,7 @@ export async function copyToMysql(db: Knex, session: Connection): Promise<void> 
     const values = rows.map((row: Record<string, unknown>) => Object.values(row))
     await session.query(`insert into "${name}" (${names.map((column) => `"${column}"`).join(', ')}) values ?`, [values])
   }
-  // Tables of which nothing is kept.
+  // Tables that the take-over ignores.
   await session.query('create table services (id bigint primary key)')
   await session.query('insert into services values (1)')
   await session.query('alter table posts auto_increment = 901')

@@ -15,8 +15,8 @@ export async function createLargeOldPod(rows: number): Promise<OldPod> {
 }
 
 /**
- * The copied rows. Those of accounts have seals with random parts, and blocks have other ends. On a slow machine the number of rows of
- * the source is an estimate.
+ * The copied rows in a comparable form: without encrypted columns of accounts, which have random parts, without the ends of blocks,
+ * and without the number of source rows, which is an estimate on a slow machine.
  */
 export async function stagedIn({ target, rowsOf }: TestTarget) {
   return {

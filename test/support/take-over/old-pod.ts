@@ -8,9 +8,9 @@ import { makeOldTables } from './old-tables.js'
 export const OLD_HOST = 'old.example'
 export const OLD_PASSWORD = 'correct horse battery'
 
-/** A database as diaspora* leaves it, with people, content and every kind of dirt that does not block. */
+/** A database of diaspora* with people, content, and every kind of invalid row that the take-over skips. */
 export interface OldPod extends OpenDatabase {
-  /** The text of a secret that must appear nowhere but in this database, by name. */
+  /** Secrets by name, which must not appear outside of this database. */
   readonly secrets: Readonly<Record<string, string>>
   readonly publicKeys: Readonly<Record<string, string>>
   readonly privateKeys: ReadonlyMap<string, KeyObject>
@@ -33,14 +33,14 @@ export async function createOldPod(options = ''): Promise<OldPod> {
     if (rows.length > 0) await db(table).insert(rows)
   }
   const keys = makeKeys(['alice', 'bob', 'carol', 'dave', 'erin', 'rita', 'sven', 'tina', 'mia', 'moved'])
-  const made = { insert, keys }
-  const secrets = await addAccounts(db, made)
-  await addPeople(made)
-  await addContacts(made)
-  await addPosts(made)
-  await addInteractions(made)
-  await addConversations(made)
-  await addClients(made)
+  const context = { insert, keys }
+  const secrets = await addAccounts(db, context)
+  await addPeople(context)
+  await addContacts(context)
+  await addPosts(context)
+  await addInteractions(context)
+  await addConversations(context)
+  await addClients(context)
   await db.raw(`select setval('posts_id_seq', 900)`)
   const publicKeys = Object.fromEntries([...keys].map(([name, { publicText }]) => [name, publicText]))
   const privateKeys = new Map([...keys].map(([name, { privateKey }]) => [name, privateKey]))
@@ -53,7 +53,7 @@ interface Key {
   readonly publicText: string
 }
 
-interface Making {
+interface OldPodContext {
   readonly insert: OldPod['insert']
   readonly keys: ReadonlyMap<string, Key>
 }
@@ -62,7 +62,7 @@ function makeKeys(names: readonly string[]): ReadonlyMap<string, Key> {
   return new Map(
     names.map((name, index) => {
       const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
-      // Both forms that public keys have in old databases.
+      // Public keys have both formats in old databases.
       const publicText = publicKey.export({ type: index % 2 === 0 ? 'spki' : 'pkcs1', format: 'pem' }).toString()
       return [
         name,
@@ -78,7 +78,7 @@ const LANGUAGES: Readonly<Record<string, string>> = { alice: 'de_formal', bob: '
 const LOCAL = { alice: 1, bob: 2, carol: 3, dave: 4, erin: 5 } as const
 const personId = (name: string) => (LOCAL[name as keyof typeof LOCAL] ?? 0) + 10
 
-async function addAccounts(db: Knex, { insert, keys }: Making): Promise<Readonly<Record<string, string>>> {
+async function addAccounts(db: Knex, { insert, keys }: OldPodContext): Promise<Readonly<Record<string, string>>> {
   const password = await bcryptOf(OLD_PASSWORD)
   const backupCode = 'f00dfeedcafe0123'
   const backupHash = await bcryptOf(backupCode)
@@ -141,7 +141,7 @@ async function addAccounts(db: Knex, { insert, keys }: Making): Promise<Readonly
   }
 }
 
-async function addPeople({ insert, keys }: Making): Promise<void> {
+async function addPeople({ insert, keys }: OldPodContext): Promise<void> {
   await insert(
     'pods',
     { id: 1, host: 'one.example', port: -1, ssl: true, status: 1, software: 'diaspora 0.7.18.2' },
@@ -181,7 +181,7 @@ async function addPeople({ insert, keys }: Making): Promise<void> {
   await insert('account_migrations', { old_person_id: 27, new_person_id: 28, completed_at: '2021-01-01 00:00:00' })
 }
 
-async function addContacts({ insert }: Making): Promise<void> {
+async function addContacts({ insert }: OldPodContext): Promise<void> {
   await insert(
     'aspects',
     { id: 1, name: 'Work', user_id: 1, order_id: null },
@@ -208,7 +208,7 @@ async function addContacts({ insert }: Making): Promise<void> {
   await insert('blocks', { user_id: 1, person_id: 22 }, { user_id: 1, person_id: 11 })
 }
 
-async function addPosts({ insert }: Making): Promise<void> {
+async function addPosts({ insert }: OldPodContext): Promise<void> {
   const post = (id: number, author: number, more: Record<string, unknown> = {}) => ({
     id,
     guid: guidOf(`post-${id}`),
@@ -304,7 +304,7 @@ async function addPosts({ insert }: Making): Promise<void> {
 
 const ORDER = ['author', 'guid', 'parent_guid', 'text', 'mood', 'created_at'] as const
 
-async function addInteractions({ insert, keys }: Making): Promise<void> {
+async function addInteractions({ insert, keys }: OldPodContext): Promise<void> {
   await insert(
     'comments',
     { id: 1, text: 'a local comment', commentable_id: 101, author_id: 12, guid: guidOf('comment-1') },
@@ -430,8 +430,8 @@ async function addInteractions({ insert, keys }: Making): Promise<void> {
   )
 }
 
-/** Of a person who has moved since: her new row is the author, her old handle is signed. */
-async function addMovedComment({ insert, keys }: Making): Promise<void> {
+/** Adds a comment of a person who has moved: its author is the new row, its signature contains the old address. */
+async function addMovedComment({ insert, keys }: OldPodContext): Promise<void> {
   await insert('comments', { id: 7, text: 'by Mia', commentable_id: 101, author_id: 28, guid: guidOf('comment-7') })
   const text = `Mia@three.example:3000;${guidOf('comment-7')};${guidOf('post-101')};by Mia`
   const key = keys.get('mia')?.privateKey
@@ -444,8 +444,8 @@ async function addMovedComment({ insert, keys }: Making): Promise<void> {
   })
 }
 
-/** A like in the order of elements before 0.6, and a comment with a time that only YAML has. */
-async function addOtherSignatures({ insert, keys }: Making): Promise<void> {
+/** Adds a like with the signature order of releases before 0.6, and a comment with a time in YAML. */
+async function addOtherSignatures({ insert, keys }: OldPodContext): Promise<void> {
   const signature = (name: string, text: string) => {
     const key = keys.get(name)?.privateKey
     if (key === undefined) throw new Error(`${name} has no key.`)
@@ -474,7 +474,7 @@ async function addOtherSignatures({ insert, keys }: Making): Promise<void> {
   })
 }
 
-async function addConversations({ insert }: Making): Promise<void> {
+async function addConversations({ insert }: OldPodContext): Promise<void> {
   await insert(
     'conversations',
     { id: 1, subject: ' ', guid: guidOf('conversation-1'), author_id: 11 },
@@ -497,7 +497,7 @@ async function addConversations({ insert }: Making): Promise<void> {
   )
 }
 
-async function addClients({ insert }: Making): Promise<void> {
+async function addClients({ insert }: OldPodContext): Promise<void> {
   const client = (id: number, more: Record<string, unknown>) => ({
     id,
     client_id: String(id).repeat(32),

@@ -13,7 +13,7 @@ const TYPES: Readonly<Record<ColumnType, string>> = {
   hashed: 'varchar',
 }
 
-/** Values that diaspora* gives by itself. */
+/** Default values of diaspora*. */
 const DEFAULTS: Readonly<Record<string, string>> = {
   created_at: `'2020-05-01 10:00:00.123456'`,
   updated_at: `'2020-05-01 10:00:00.123456'`,
@@ -30,14 +30,14 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   commentable_type: `'Post'`,
 }
 
-/** Counters of unread messages are numbers, and notifications are unread by a flag. */
+/** The default of a column. `unread` is a counter of messages in one table and a flag of notifications in another. */
 function defaultOf(type: ColumnType, column: string): string {
   const value = DEFAULTS[column]
   if (value === undefined || (column === 'unread' && type === 'int')) return ''
   return ` default ${value}`
 }
 
-/** The tables of diaspora* 0.9, as far as they are read, with those of which nothing is kept. */
+/** Creates the tables of diaspora* 0.9 that the take-over reads or ignores. */
 export async function makeOldTables(db: Knex): Promise<void> {
   for (const { name, key, columns } of SOURCE_TABLES) {
     const definitions = Object.entries(columns).map(([column, type]) =>

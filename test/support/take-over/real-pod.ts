@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type OpenDatabase, openEmptyDatabase } from '../databases/test-database.js'
 import { openTestTarget, type TestTarget } from './take-over-target.js'
 
-/** A folder with the database and the pictures of a real diaspora* 0.9; empty: there is none, and tests that need it are left out. */
+/** A folder with the database and the pictures of a real diaspora* 0.9. Empty: the folder is not set, and its tests are skipped. */
 export const REAL_POD = process.env['DIASPORA_FIXTURES'] ?? ''
 
 export interface RealPod {

@@ -28,7 +28,7 @@ const RIGHTS_OF_TESTS = `
 /** One server for the whole run, with one migrated database that each test file gets a copy of. */
 export async function setup(project: TestProject): Promise<void> {
   const folder = await makeFolder()
-  process.env['PREPARED_DATA'] = folder.path // for copyPreparedData
+  process.env['PREPARED_DATA'] = folder.path // read by copyPreparedData
   const given = process.env['TEST_DATABASE_URL']
   const server =
     given === undefined

@@ -5,7 +5,7 @@ const TIMEOUT_MS = 30_000
 
 const { waitFor } = vi
 
-/** Files that share a process run this again. */
+/** Test files that share a process load this module again. */
 if (waitFor.name !== 'waitPatiently') {
   Object.assign(vi, {
     waitFor: function waitPatiently(...[callback, options]: Parameters<typeof waitFor>) {

@@ -14,7 +14,7 @@ export async function makeRunFolder(runPid: number): Promise<string> {
   return mkdtemp(join(memoryFolder(), `${NAME}${runPid}-`))
 }
 
-/** For the event 'exit', which allows no asynchronous work: after Ctrl-C there is no teardown. */
+/** Removes the folders synchronously, for the event 'exit'. After Ctrl-C no teardown runs. */
 export function removeRunFoldersNow(runPid: number): void {
   for (const folder of runFolders().filter((name) => runOf(name) === runPid)) {
     for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
@@ -51,7 +51,7 @@ function quit(pid: number): void {
   try {
     process.kill(pid, 'SIGQUIT')
   } catch {
-    // It has ended by itself.
+    // The process has ended.
   }
 }
 

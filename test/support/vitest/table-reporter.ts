@@ -5,15 +5,15 @@ export interface TableOptions {
   readonly checklist: Readonly<Record<string, string>>
   /** A case has its number in its own title or in the title of a parent suite, as in `S41: …`. */
   readonly pattern: RegExp
-  /** Numbers that cannot be tried here, each with the reason. */
+  /** Numbers that cannot run on this machine, with the reason. */
   readonly notTried?: Readonly<Record<string, string>>
   /** Appended to each line of a tried case. */
   readonly remark?: string
 }
 
 /**
- * Ends a run with one line for each number of a checklist, project by project; a number without a case fails a run of all files,
- * unless there is a reason for it. A case that skips itself gives its own.
+ * Prints one line for each number of a checklist at the end of a run. A number without a case fails a run of all files, unless it has a
+ * reason in `notTried` or its case is skipped with a note.
  */
 export class TableReporter implements Reporter {
   readonly #options: TableOptions
