@@ -115,6 +115,6 @@ describe('the figures of the benches', () => {
   it('are missed where a cost has none', async () => {
     const { figures, ...machine } = await table()
     const without = { ...machine, figures: figures.filter(({ bench }) => bench !== SOURCES.write[0]?.bench) }
-    expect(() => costsOf(without)).toThrow('There is no line')
+    expect(() => costsOf(without)).toThrow('is missing')
   })
 })
