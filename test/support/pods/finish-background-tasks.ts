@@ -52,6 +52,6 @@ export function crashInChunk(
   let chunks = 0
   return withChunkStep(handlers, () => {
     chunks += 1
-    if (chunks === number) throw new Error('The worker crashes.')
+    if (chunks === number) throw new Error('the worker dies')
   })
 }
