@@ -3,8 +3,8 @@ import { formatPolicy } from '../pages/html.js'
 import { PAGE_STYLE } from '../pages/page-style.js'
 
 const OWN_STYLE = `
-.console { padding: 0 0 3rem; --good: #1a7f37; --warn: #8a5a00 }
-@media (prefers-color-scheme: dark) { .console { --good: #57c878; --warn: #e3b341 } }
+.console { padding: 0 0 3rem; --good: #1a7f37; --warn: #8a5a00; --fade: #0003 }
+@media (prefers-color-scheme: dark) { .console { --good: #57c878; --warn: #e3b341; --fade: #000c } }
 .skip { position: absolute; inset-inline-start: .5rem; top: -4rem; padding: .5rem 1rem; background: var(--card); border: 2px solid var(--link); border-radius: .5rem }
 .skip:focus { top: .5rem; z-index: 1 }
 .bar { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; align-items: center; padding: .6rem clamp(.75rem, 3vw, 2rem); background: var(--card);
@@ -31,13 +31,19 @@ const OWN_STYLE = `
 .console main .card { padding: clamp(.9rem, 3vw, 1.3rem) }
 .console main .card > :first-child { margin-top: 0 }
 .console main:focus { outline: none }
-.scroll { overflow-x: auto; margin-top: .75rem }
+.scroll { overflow-x: auto; margin-top: .75rem; background:
+  linear-gradient(to right, var(--card) 40%, transparent) left / 2rem 100% no-repeat local,
+  linear-gradient(to left, var(--card) 40%, transparent) right / 2rem 100% no-repeat local,
+  linear-gradient(to right, var(--fade), transparent) left / 1rem 100% no-repeat,
+  linear-gradient(to left, var(--fade), transparent) right / 1rem 100% no-repeat }
 .scroll:focus-visible { outline: 3px solid var(--link); outline-offset: 2px }
 .scroll table { width: 100%; border-collapse: collapse; font-size: .9375rem }
 .scroll caption { max-width: calc(100vw - 4.5rem); padding-bottom: .35rem; text-align: start; color: var(--soft); font-size: .875rem }
-.scroll :is(th, td) { padding: .4rem .55rem; border-bottom: 1px solid var(--line); text-align: start; vertical-align: top; white-space: nowrap }
+.scroll :is(th, td) { padding: .4rem .45rem; border-bottom: 1px solid var(--line); text-align: start; vertical-align: top; white-space: nowrap }
 .scroll :is(th, td).wide { white-space: normal; min-width: 14rem; overflow-wrap: anywhere }
 .scroll :is(th, td).number { text-align: end; font-variant-numeric: tabular-nums }
+.scroll thead th { white-space: normal; vertical-align: bottom }
+.scroll .pair { display: inline-grid }
 .scroll tbody th { font-weight: 600 }
 .scroll td a, .scroll th a, .list a { display: inline-block; min-height: 1.5rem; min-width: 1.5rem }
 .state { font-weight: 600 }

@@ -179,11 +179,16 @@ function queueTable(queues: readonly QueueOverview[]): Markup {
         : html`<a href="/admin/dead-letters?queue=${queue.name}">${formatCount(queue.failed)}</a>`,
       formatSeconds(queue.oldestSeconds),
       ...[queue.perMinute.minute, queue.perMinute.quarter, queue.perMinute.hour].map(formatRate),
-      `${formatMilliseconds(queue.wait.p50)} / ${formatMilliseconds(queue.wait.p95)}`,
-      `${formatMilliseconds(queue.run.p50)} / ${formatMilliseconds(queue.run.p95)}`,
+      halfAndMost(queue.wait),
+      halfAndMost(queue.run),
       queue.workers === 0 ? stateBadge('none', 'bad') : formatCount(queue.workers),
     ]),
   })}`
+}
+
+/** Two durations, one below the other, so that the table fits on a screen. */
+function halfAndMost({ p50, p95 }: QueueOverview['wait']): Markup {
+  return html`<span class="pair"><span>${formatMilliseconds(p50)} /</span> <span>${formatMilliseconds(p95)}</span></span>`
 }
 
 function stateOf({ state }: QueueOverview): Markup {
