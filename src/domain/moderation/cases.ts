@@ -1,3 +1,4 @@
+import { summariseUndecidedSignUps } from '../../persistence/accounts/pending-sign-ups.js'
 import { inRequestTransaction, inTransaction } from '../../persistence/database/transactions.js'
 import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
 import {
@@ -121,16 +122,20 @@ export async function deleteOldEvidence({ db, config, now }: Pick<Services, 'con
   }
 }
 
+/** What waits for a decision of a moderator. */
 export interface ModerationOverview {
-  readonly open: number
-  readonly taken: number
-  readonly oldest: Date | null
+  readonly cases: { readonly open: number; readonly taken: number; readonly oldest: Date | null }
+  readonly signUps: { readonly pending: number; readonly oldest: Date | null }
 }
 
 export async function readOverview(services: ModerationServices, actor: Actor): Promise<ModerationOverview> {
   requirePower(actor, 'moderation')
   await releaseIdle(services)
-  return countWaitingCases(services.db, excludedAuthorFor(actor))
+  const [cases, signUps] = await Promise.all([
+    countWaitingCases(services.db, excludedAuthorFor(actor)),
+    summariseUndecidedSignUps(services.db),
+  ])
+  return { cases, signUps }
 }
 
 /** The fields of an audit entry about a case. The label never holds private text. */

@@ -59,8 +59,14 @@ export type WorkReport = Awaited<ReturnType<typeof readWork>>
 const FRESH_MS = 2_000
 
 /** Opens reads of the work of the pod; admins share a read for two seconds. */
-export function openWorkReport(services: MachineDependencies): (actor: Actor) => Promise<WorkReport> {
-  const work = cacheResult(() => readWork(services), FRESH_MS)
+export function openWorkReport(
+  services: MachineDependencies & Pick<Services, 'now'>,
+): (actor: Actor) => Promise<WorkReport> {
+  const work = cacheResult(
+    () => readWork(services),
+    FRESH_MS,
+    () => services.now().getTime(),
+  )
   return async (actor) => {
     requirePower(actor, 'administration')
     return work()

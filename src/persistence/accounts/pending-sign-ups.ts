@@ -83,6 +83,17 @@ export const IS_UNDECIDED_SQL = `pending_sign_ups.needs_approval and pending_sig
 /** Part of a statement: the number of sign-ups that wait for a decision. */
 export const UNDECIDED_SIGN_UPS_SQL = `(select count(*)::integer from pending_sign_ups where ${IS_UNDECIDED_SQL})`
 
+/** The sign-ups that wait for a decision: their number, and when the oldest began to wait. */
+export async function summariseUndecidedSignUps(
+  db: Knex,
+): Promise<{ readonly pending: number; readonly oldest: Date | null }> {
+  return queryRow(
+    db,
+    `select count(*)::integer as pending, min(coalesce(confirmed_at, created_at)) as oldest
+     from pending_sign_ups where ${IS_UNDECIDED_SQL}`,
+  )
+}
+
 export async function countUndecidedSignUps(db: Knex): Promise<number> {
   const { count } = await queryRow<{ readonly count: number }>(db, `select ${UNDECIDED_SIGN_UPS_SQL} as count`)
   return count
@@ -90,14 +101,15 @@ export async function countUndecidedSignUps(db: Knex): Promise<number> {
 
 /** The sign-ups that moderators decide about, newest first. */
 export async function listUndecidedSignUps(db: Knex, page: IdPage): Promise<ListPage<UndecidedSignUp>> {
-  const others = `(
-    select count(*)::integer from pending_sign_ups as others
-    where others.network = pending_sign_ups.network and others.id <> pending_sign_ups.id and others.expires_at > now()
-  ) as others_of_network`
+  const byNetwork = `(
+    select network, count(*)::integer as waiting from pending_sign_ups where expires_at > now() group by network
+  ) as of_network`
   const rows = db('pending_sign_ups')
+    .joinRaw(`left join ${byNetwork} on of_network.network = pending_sign_ups.network`)
     .whereRaw(IS_UNDECIDED_SQL)
-    .select(...COLUMNS, db.raw(others))
-  return readIdPage<UndecidedSignUp>(rows, page)
+    .select(...COLUMNS.map((column) => `pendingSignUps.${column}`))
+    .select(db.raw('coalesce(of_network.waiting - 1, 0) as others_of_network'))
+  return readIdPage<UndecidedSignUp>(rows, page, 'pendingSignUps.id')
 }
 
 export interface SignUpLoad {

@@ -7,7 +7,8 @@ import { isNearlyFull } from '../../domain/operations/storage.js'
 import { SWEEP_LIMITS } from '../../persistence/database/limits.js'
 import { html, type Markup } from '../pages/markup.js'
 import { sendConsolePage } from './console-page.js'
-import { formatCount, formatTime } from './quantities.js'
+import { BACKUP_LATE_SECONDS } from './machine/machine-pages.js'
+import { formatCount, formatSeconds, formatTime } from './quantities.js'
 
 /** `/admin`: what needs a decision, and the state of the pod. */
 export const overviewRoutes: FastifyPluginAsync = async (app) => {
@@ -25,10 +26,14 @@ export const overviewRoutes: FastifyPluginAsync = async (app) => {
     return sendConsolePage(request, reply, {
       title: 'Overview',
       content: html`${decisions(waiting)}${
-        work !== undefined && workSections(describeWork(work), services.now())
-      }<section class="card"><h2>Software</h2><p>Version ${version}, Node.js ${process.versions.node}, queue in ${services.jobs.store === 'redis' ? 'Redis' : 'PostgreSQL'}.</p></section>`,
+        work !== undefined && workSections(describeWork(work, services.now()), services.now())
+      }<section class="card"><h2>Software</h2><p>Version ${version}, Node.js ${process.versions.node}, queue in ${services.jobs.store === 'redis' ? 'Redis' : 'PostgreSQL'}.</p>${work !== undefined && lastBackup(work)}</section>`,
     })
   })
+}
+
+function lastBackup({ backup: { age } }: WorkReport): Markup {
+  return html`<p><a href="/admin/storage">Last backup</a>: ${age === null ? 'never' : `${formatSeconds(age)} ago`}.</p>`
 }
 
 function workSections({ warnings, tiles }: ReturnType<typeof describeWork>, now: Date): Markup {
@@ -43,13 +48,29 @@ function workSections({ warnings, tiles }: ReturnType<typeof describeWork>, now:
 }
 
 /** Items that wait for a decision of a moderator. */
-function decisions({ open, taken, oldest }: ModerationOverview): Markup {
-  const reports = html`<li><a href="/admin/reports?state=open">${formatCount(open)} open ${open === 1 ? 'report' : 'reports'}</a>${
-    taken > 0 && html`, <a href="/admin/reports?state=taken">${formatCount(taken)} taken</a>`
-  }, the oldest of ${formatTime(oldest)}</li>`
+function decisions({ cases: { open, taken, oldest }, signUps }: ModerationOverview): Markup {
+  const reports =
+    open + taken > 0 &&
+    html`<li><a href="/admin/reports?state=open">${formatCount(open)} open ${open === 1 ? 'report' : 'reports'}</a>${
+      taken > 0 && html`, <a href="/admin/reports?state=taken">${formatCount(taken)} taken</a>`
+    }, the oldest of ${formatTime(oldest)}</li>`
+  const pending = signUps.pending
+  const waiting =
+    pending > 0 &&
+    html`<li><a href="/admin/sign-ups">${formatCount(pending)} ${pending === 1 ? 'sign-up' : 'sign-ups'}</a>, the oldest of ${formatTime(signUps.oldest)}</li>`
   return html`<section class="card"><h2>Decisions</h2>${
-    open + taken === 0 ? html`<p>Nothing waits for you.</p>` : html`<ul class="warnings">${reports}</ul>`
+    reports === false && waiting === false
+      ? html`<p>Nothing waits for you.</p>`
+      : html`<ul class="warnings">${reports}${waiting}</ul>`
   }</section>\n`
+}
+
+/** Time in which all processes are restarted with a new version. */
+const RESTART_MS = 15 * 60_000
+
+function haveDifferentVersions(processes: WorkReport['processes'], now: Date): boolean {
+  const lastStart = Math.max(...processes.map(({ startedAt }) => startedAt.getTime()))
+  return new Set(processes.map(({ version }) => version)).size > 1 && now.getTime() - lastStart > RESTART_MS
 }
 
 interface Tile {
@@ -58,7 +79,10 @@ interface Tile {
   readonly path: string
 }
 
-function describeWork({ work, processes, requestedStates, folders, checks, newerRelease, backup }: WorkReport): {
+function describeWork(
+  { work, processes, requestedStates, folders, checks, newerRelease, backup }: WorkReport,
+  now: Date,
+): {
   readonly warnings: readonly Markup[]
   readonly tiles: readonly Tile[]
 } {
@@ -83,7 +107,13 @@ function describeWork({ work, processes, requestedStates, folders, checks, newer
       ...stoppedQueues.map(({ queue, state }) => html`<a href="/admin/queues/${queue}">${queue}</a> is ${state}.`),
       ...low.map(({ folder }) => html`<a href="/admin/storage"><bdi>${folder}</bdi></a> is nearly full.`),
       ...failed.map(({ name }) => html`The <a href="/admin/checks">check</a> of ${name} has failed.`),
+      ...(haveDifferentVersions(processes, now)
+        ? [html`<a href="/admin/workers">Processes</a> of different versions run beside each other.`]
+        : []),
       ...(backup.age === null ? [html`There is <a href="/admin/storage">no backup</a> of the pod.`] : []),
+      ...(backup.age !== null && backup.age > BACKUP_LATE_SECONDS
+        ? [html`The last <a href="/admin/storage">backup</a> is ${formatSeconds(backup.age)} old.`]
+        : []),
       ...(newerRelease === undefined ? [] : [html`Version ${newerRelease} of the program is available.`]),
     ],
     tiles: [

@@ -209,6 +209,21 @@ describe('a case', () => {
   })
 })
 
+describe('the overview', () => {
+  it('counts sign-ups that need approval, with the time of the oldest', async () => {
+    expect((await mod.get('/overview')).body.sign_ups).toEqual({ pending: 0, oldest_at: null })
+    const createdAt = '2026-01-02T03:04:05.000Z'
+    const signUp = { passwordHash: 'x', language: 'en', reason: '', network: '192.0.2.0/24', rules: [] }
+    await api.pod.db('pending_sign_ups').insert([
+      { ...signUp, username: 'una', needsConfirmation: false, needsApproval: true, createdAt, expiresAt: '2100-01-01' },
+      { ...signUp, username: 'vera', needsConfirmation: true, needsApproval: false, expiresAt: '2100-01-01' },
+    ])
+
+    expect((await mod.get('/overview')).body.sign_ups).toEqual({ pending: 1, oldest_at: createdAt })
+    await api.pod.db('pending_sign_ups').delete()
+  })
+})
+
 describe('If-Match', () => {
   const send = (method: 'POST' | 'PATCH' | 'DELETE', path: string, tag: string, body?: object) =>
     api.call({

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { discardTaskHandlers, listQueues } from '../../../src/domain/operations/queues.js'
 import { receivePublicJob } from '../../../src/jobs/definitions.js'
@@ -270,6 +271,62 @@ describe('the checks of the pod', () => {
     expect(body).not.toContain('<b>of it</b>')
     console.later(3)
     expect((await adm.visit('/admin')).body).toContain('The <a href="/admin/checks">check</a> of events has failed.')
+  })
+})
+
+describe('the overview', () => {
+  const minutesAgo = (minutes: number) => new Date(console.pod.now().getTime() - minutes * 60_000)
+  const overview = async () => {
+    console.later(3) // the figures are shared for two seconds
+    return (await adm.visit('/admin')).body
+  }
+
+  it('names the sign-ups that wait for a decision, and the oldest', async () => {
+    adm = await console.signedIn('adm')
+    expect(await overview()).toContain('Nothing waits for you.')
+    const signUp = { passwordHash: 'x', language: 'en', reason: '', needsConfirmation: false, needsApproval: true }
+    const rest = { network: '192.0.2.0/24', rules: [], expiresAt: minutesAgo(-60) }
+    await console.pod.db('pending_sign_ups').insert([
+      { ...signUp, ...rest, username: 'una', createdAt: new Date('2026-01-02T03:04:00Z') },
+      { ...signUp, ...rest, username: 'vera', createdAt: new Date('2026-01-03T03:04:00Z') },
+    ])
+
+    expect(await overview()).toMatch(/<a href="\/admin\/sign-ups">2 sign-ups<\/a>, the oldest of <time[^>]*>2 Jan 2026/)
+    await console.pod.db('pending_sign_ups').delete()
+  })
+
+  it('shows the age of the last backup, and warns of an old one', async () => {
+    expect(await overview()).toContain('Last backup</a>: never.')
+    const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000) // by the clock of the database
+    const at = hoursAgo(27)
+    await console.pod.db('backup_runs').insert({ id: 'late', process: 'restic', startedAt: at, endedAt: at })
+    const late = await overview()
+    await console.pod.db('backup_runs').update({ startedAt: hoursAgo(25) })
+    const inTime = await overview()
+    await console.pod.db('backup_runs').delete()
+
+    expect(late).toContain('The last <a href="/admin/storage">backup</a> is 27 h old.')
+    expect(inTime).toContain('Last backup</a>: 25 h ago.')
+    expect(inTime).not.toContain('old.')
+  })
+
+  it('warns of processes of different versions after 15 minutes', async () => {
+    const warning = 'of different versions run beside each other'
+    const newer = randomUUID()
+    const row = { kind: 'worker', host: 'a', pid: 1, seenAt: console.pod.now(), facts: '{}' }
+    await console.pod.db('processes').insert([
+      { ...row, id: randomUUID(), version: '1.0.0', startedAt: minutesAgo(60) },
+      { ...row, id: newer, version: '1.0.1', startedAt: minutesAgo(14) },
+    ])
+    const restarting = await overview()
+    await console.pod
+      .db('processes')
+      .where({ id: newer })
+      .update({ startedAt: minutesAgo(16) })
+    const left = await overview()
+    await console.pod.db('processes').delete()
+
+    expect([restarting.includes(warning), left.includes(warning)]).toEqual([false, true])
   })
 })
 

@@ -26,7 +26,7 @@ import { dataTable, detailList, listCard, stateBadge } from '../tables.js'
 /** A share of the connections from which an operator should act. */
 const NEARLY_FULL = 0.8
 /** Backups are made daily. */
-const BACKUP_LATE_SECONDS = 26 * 3_600
+export const BACKUP_LATE_SECONDS = 26 * 3_600
 /** The server stops writing at two billion. */
 const TRANSACTIONS_WARN = 1_000_000_000
 

@@ -44,7 +44,7 @@ export const reportRoutes: FastifyPluginAsync = async (app) => {
     ])
     const isEmpty = cases.items.length === 0
     const empty = isEmpty && query.state === undefined ? await noOpenReports(actor) : 'No reports match.'
-    const number = waiting.open + waiting.taken
+    const number = waiting.cases.open + waiting.cases.taken
     return sendConsolePage(request, reply, {
       title: `Reports: ${number === 0 ? 'none waiting' : `${formatCount(number)} waiting`}`,
       content: html`<section class="card">${filterForm('/admin/reports', filterFields(query), moreFilters(query))}

@@ -70,13 +70,17 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getModerationOverview',
         tags,
         summary: 'Count what waits for a decision',
-        description: 'The number of open and taken cases, and the age of the oldest.',
+        description: 'Open and taken cases, and sign-ups that need approval; each with the time of the oldest.',
         response: {
           200: Type.Object(
             {
               cases: Type.Object({
                 open: Type.Integer(),
                 taken: Type.Integer(),
+                oldest_at: nullable(Type.String({ format: 'date-time' })),
+              }),
+              sign_ups: Type.Object({
+                pending: Type.Integer(),
                 oldest_at: nullable(Type.String({ format: 'date-time' })),
               }),
             },
@@ -87,8 +91,12 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403 } },
     },
     async (request) => {
-      const { open, taken, oldest } = await readOverview(request.services, await getRequestActor(request, 'moderation'))
-      return { cases: { open, taken, oldest_at: oldest?.toISOString() ?? null } }
+      const actor = await getRequestActor(request, 'moderation')
+      const { cases, signUps } = await readOverview(request.services, actor)
+      return {
+        cases: { open: cases.open, taken: cases.taken, oldest_at: cases.oldest?.toISOString() ?? null },
+        sign_ups: { pending: signUps.pending, oldest_at: signUps.oldest?.toISOString() ?? null },
+      }
     },
   )
 
