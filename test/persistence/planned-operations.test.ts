@@ -4,6 +4,7 @@ import type { DeadLetterFilter } from '../../src/jobs/dead-letters/dead-letter.j
 import { listDeadLetterRows } from '../../src/jobs/dead-letters/dead-letter-rows.js'
 import { openDatabase } from '../../src/persistence/database/database.js'
 import { WEB_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
+import { hideComments } from '../../src/persistence/moderation/hidden-content.js'
 import { previewPods } from '../../src/persistence/moderation/pod-preview.js'
 import { type DeadDeliveryFilter, listDeadDeliveries } from '../../src/persistence/outbound/dead-deliveries.js'
 import { addUserRow } from '../support/databases/rows.js'
@@ -51,6 +52,11 @@ function seedOf(senderId: number): readonly string[] {
     `insert into deliveries (message_id, pod_id, state, last_fault, died_at)
      select messages.id, pods.id, 'dead', case when messages.id % ${RARE} = 0 then 'rare' else 'often' end, now() - messages.id * interval '1 second'
      from outbound_messages as messages join pods on host = 'pod' || (messages.id % ${PODS}) + 1 || '.example'`,
+    `insert into posts (guid, author_id, type, public, text)
+     select md5('post' || i), ${senderId}, 'StatusMessage', true, 'Hello' from ${each}`,
+    `insert into comments (guid, post_id, author_id, text) select md5('comment' || id), id, author_id, 'Well said' from posts`,
+    `insert into notifications (guid, user_id, type, post_id)
+     select md5('notification' || posts.id), users.id, 'commented_on_post', posts.id from posts, users`,
     'analyze',
   ]
 }
@@ -86,5 +92,15 @@ it.each<[string, () => Promise<unknown>, number]>([
   const after = await countReads()
 
   expect(result).toBe(found)
+  expect(after - before).toBeLessThan(MANY / 10)
+})
+
+it('the notifications about hidden comments are found without reading all of them', async () => {
+  const ids = await db('comments').orderBy('id').limit(3).pluck('id')
+  const before = await countReads()
+  await db.transaction((transaction) => hideComments(transaction, ids))
+  const after = await countReads()
+
+  expect(await db('hidden_notifications')).toHaveLength(3)
   expect(after - before).toBeLessThan(MANY / 10)
 })

@@ -118,18 +118,23 @@ const NEW_REASONS_SQL = `
 
 const IDS_SQL = 'any(cast(:ids as bigint[]))'
 
-/** Notifications about a comment, and those about all comments of one author under a post if none of these is still visible. */
+/**
+ * Notifications about a comment, and those about all comments of one author under a post if none of these is still visible. Ids in an
+ * array: each half reads its index of `notifications`, where a condition with `or` reads the whole table.
+ */
 const ABOUT_COMMENTS_SQL = `
-  notifications.comment_id = ${IDS_SQL}
-  or (
-    notifications.type in ('commented_on_post', 'also_commented')
-    and notifications.post_id in (select post_id from comments where id = ${IDS_SQL})
-    and not exists (
-      select from notification_actors as actors
-      join comments on comments.author_id = actors.person_id and comments.post_id = notifications.post_id and not comments.hidden
-      where actors.notification_id = notifications.id
-    )
-  )`
+  notifications.id = any(array(
+    select id from notifications where comment_id = ${IDS_SQL}
+    union
+    select notifications.id from notifications
+    where notifications.type in ('commented_on_post', 'also_commented')
+      and notifications.post_id = any(array(select post_id from comments where id = ${IDS_SQL}))
+      and not exists (
+        select from notification_actors as actors
+        join comments on comments.author_id = actors.person_id and comments.post_id = notifications.post_id and not comments.hidden
+        where actors.notification_id = notifications.id
+      )
+  ))`
 
 /** Deletes notifications and keeps what an undo needs. The order of the actors is that of their arrival. */
 function moveNotificationsSql(condition: string): string {
