@@ -2320,6 +2320,8 @@ CREATE INDEX pending_sign_ups_invitation_id ON public.pending_sign_ups USING btr
 
 CREATE INDEX pending_sign_ups_network ON public.pending_sign_ups USING btree (network, created_at);
 
+CREATE INDEX people_closed ON public.people USING btree (id) WHERE (closed_at IS NOT NULL);
+
 CREATE INDEX people_guid_at_pod ON public.people USING btree (guid_at_pod) WHERE (guid_at_pod IS NOT NULL);
 
 CREATE INDEX people_local ON public.people USING btree (id) WHERE (pod_id IS NULL);

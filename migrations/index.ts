@@ -127,6 +127,7 @@ export const migrations: ReadonlyMap<string, () => Promise<Migration>> = new Map
   ['0230-console-lists', async () => (await import('./0230-console-lists.js')).consoleLists],
   ['0231-cluster-counts', async () => (await import('./0231-cluster-counts.js')).clusterCounts],
   ['0232-moved-photo-files', async () => (await import('./0232-moved-photo-files.js')).movedPhotoFiles],
+  ['0233-closed-people', async () => (await import('./0233-closed-people.js')).closedPeople],
   ['0234-audit-filters', async () => (await import('./0234-audit-filters.js')).auditFilters],
   ['0237-composed-mails', async () => (await import('./0237-composed-mails.js')).composedMails],
 ])

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { listUndecidedSignUps } from '../../src/persistence/accounts/pending-sign-ups.js'
 import { openDatabase } from '../../src/persistence/database/database.js'
 import { WEB_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { listActions } from '../../src/persistence/moderation/actions.js'
@@ -105,11 +106,25 @@ it.each([
   ['people of an unknown pod', { domain: 'nothing.example' }, 0],
   ['locked people', { state: 'locked' }, 0],
   ['silenced people', { state: 'silenced' }, 0],
+  ['closed accounts', { state: 'closed' }, 0],
 ] as const)('%s are listed without reading all people', async (_what, filter, count) => {
   const { result, scanned } = await scannedBy(() => listPersonRecords(db, filter, PAGE))
 
   expect(result.items).toHaveLength(count)
   expect(scanned).not.toContain('people')
+})
+
+it('sign-ups of one network are counted once for a page', async () => {
+  await db.raw(`
+    insert into pending_sign_ups (username, password_hash, language, reason, needs_confirmation, needs_approval, network, rules, expires_at)
+    select 'user' || n, 'x', 'en', '', false, true, case when n > 1 then '192.0.2.0/24' end, '{}', now() + interval '1 day'
+    from generate_series(1, 500) as n`)
+  const { result, reads } = await scannedBy(() => listUndecidedSignUps(db, { limit: 100 }))
+  const last = await listUndecidedSignUps(db, { before: 2, limit: 100 })
+
+  expect(result.items.map(({ othersOfNetwork }) => othersOfNetwork)).toEqual(Array.from({ length: 100 }, () => 498))
+  expect(last.items).toMatchObject([{ network: null, othersOfNetwork: 0 }])
+  expect(reads).not.toContain('SubPlan')
 })
 
 it('entries about a domain are found without reading the audit log', async () => {
@@ -168,7 +183,9 @@ it.each([
 )
 
 /** Runs a list and returns the large tables that its plan reads from one end: sequentially, or by an index without a condition. */
-async function scannedBy<Result>(run: () => Promise<Result>): Promise<{ result: Result; scanned: readonly string[] }> {
+async function scannedBy<Result>(
+  run: () => Promise<Result>,
+): Promise<{ result: Result; scanned: readonly string[]; reads: string }> {
   const query = pg.Client.prototype.query
   const seen: { readonly text: string; readonly values: unknown[] }[] = []
   const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...rest: unknown[]) {
@@ -183,12 +200,14 @@ async function scannedBy<Result>(run: () => Promise<Result>): Promise<{ result: 
   await client.connect()
   try {
     const scanned = new Set<string>()
+    let reads = ''
     for (const { text, values } of seen) {
       const { rows } = await client.query(`explain (format json) ${text}`, values)
       collect(rows[0]['QUERY PLAN'][0].Plan, scanned)
+      reads += JSON.stringify(rows)
     }
     expect(seen.length).toBeGreaterThan(0)
-    return { result, scanned: [...scanned].toSorted() }
+    return { result, scanned: [...scanned].toSorted(), reads }
   } finally {
     await client.end()
   }
@@ -205,7 +224,7 @@ interface Plan {
 }
 
 /** Partial indexes that have only a few of the rows. */
-const SMALL_INDEXES = ['people_local', 'people_restricted']
+const SMALL_INDEXES = ['people_local', 'people_restricted', 'people_closed']
 
 function collect(plan: Plan, scanned: Set<string>): void {
   const { 'Relation Name': table = '', 'Index Name': index = '', 'Index Cond': condition } = plan

@@ -172,6 +172,7 @@ end`
 
 /** Conditions that everybody in the state meets, and by which an index or the local accounts are read instead of all people. */
 const STATE_CANDIDATES_SQL: Readonly<Partial<Record<PersonState, string>>> = {
+  closed: 'people.closed_at is not null',
   closing: 'people.id in (select person_id from users where close_at is not null)',
   locked: 'people.id in (select person_id from users where locked_at is not null)',
   blocked: `people.restriction is not null`,
