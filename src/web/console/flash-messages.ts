@@ -34,6 +34,7 @@ export const FLASH_MESSAGES = {
   locked: 'The account is locked.',
   sessions_ended: 'All sessions of the account have ended.',
   profile_cleared: 'The profile is cleared.',
+  person_forgotten: 'The person is forgotten.',
   warned: 'The person is warned.',
   person_noted: 'The note was added.',
   account_closing: 'The closing of the account has begun.',

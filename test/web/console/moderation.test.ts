@@ -3,6 +3,8 @@ import { mintToken } from '../../../src/domain/accounts/tokens.js'
 import { getActorByName } from '../../../src/domain/moderation/actor.js'
 import { findClusters } from '../../../src/domain/moderation/clusters/find-clusters.js'
 import { hideContent } from '../../../src/domain/moderation/hide-content.js'
+import { personContentTaskHandlers } from '../../../src/domain/moderation/people/content-of-person.js'
+import { purgeTaskHandlers } from '../../../src/domain/moderation/people/purge-person.js'
 import { setPodRule } from '../../../src/domain/moderation/pods/pod-rules.js'
 import { silencePerson } from '../../../src/domain/moderation/restrict-person.js'
 import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
@@ -10,6 +12,7 @@ import { addPost } from '../../support/databases/rows.js'
 import type { TestPerson } from '../../support/people/local-users.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { type ConsolePod, startConsolePod } from '../../support/pods/console-pod.js'
+import { finishBackgroundTasks } from '../../support/pods/finish-background-tasks.js'
 
 const reason = 'Spam'
 const HOSTILE = `<script>alert(1)</script> https://bücher.example/x ${'x'.repeat(100)}`
@@ -43,6 +46,55 @@ async function reportedPost(text = HOSTILE) {
 const isVisible = async (guid: string) => (await dan.get(`/api/v1/posts/${guid}`)).statusCode === 200
 const actionsOn = (targetGuid: string) =>
   console.pod.db('moderation_actions').where({ targetGuid }).orderBy('id').pluck('kind')
+
+describe('the content of a person', () => {
+  it('is hidden, removed and deleted from the page of the person, who is then forgotten', async () => {
+    people += 1
+    const address = `wave${people}@evil.example`
+    const author = await addRemotePerson(console.pod, address)
+    const post = await addPost(console.pod, author, { text: 'Buy' })
+    const page = `/admin/people/${author.guid}`
+    const act = async (browser: TestBrowser, action: string, confirm?: string) => {
+      await browser.visit(page)
+      const answer = await browser.submit({ reason }, `${page}/${action}`)
+      if (confirm === undefined) return answer
+      expect(answer.body).toContain('Nothing has been changed yet.')
+      return browser.submit({ confirm }, `${page}/${action}`)
+    }
+    const finish = () => finishBackgroundTasks(console.pod, { ...personContentTaskHandlers, ...purgeTaskHandlers })
+
+    expect((await mod.visit(page)).body).not.toContain(`${page}/forget`)
+    expect((await act(mod, 'hide_content')).body).toContain('A worker does this in the background.')
+    await finish()
+    expect(await isVisible(post.guid)).toBe(false)
+    await act(mod, 'remove_content', address)
+    await finish()
+
+    expect((await adm.visit(page)).body).not.toContain(`${page}/purge`)
+    await act(mod, 'block')
+    await act(adm, 'purge', address)
+    await finish()
+    expect(await console.pod.db('posts').where({ guid: post.guid })).toEqual([])
+    expect((await act(adm, 'forget')).body).toContain('There are rows of this person.')
+    await console.pod.db('tombstones').delete()
+    const forgotten = await act(adm, 'forget', address)
+    expect(forgotten.body).toContain('The person is forgotten.')
+    expect(await console.pod.db('people').where({ address })).toEqual([])
+    expect((await actionsOn(author.guid)).slice(0, 2)).toEqual(['hide_content', 'remove_content'])
+  })
+
+  it('of a local person is removed after the user name was typed', async () => {
+    const { carl } = await console.people('carl')
+    const { guid } = await console.pod.db('people').where({ address: 'carl@pod.example' }).first('guid')
+    const page = `/admin/people/${guid}`
+    await carl.post('/api/v1/posts', { body: 'Words', public: true })
+    await mod.visit(page)
+    const asked = await mod.submit({ reason }, `${page}/remove_content`)
+
+    expect(asked.body).toContain('<bdi>carl</bdi>')
+    expect((await mod.submit({ confirm: 'carl' }, `${page}/remove_content`)).body).toContain('in the background')
+  })
+})
 
 describe('a report', () => {
   it('is listed without text, and shown with inert text, links in ASCII and reporter', async () => {

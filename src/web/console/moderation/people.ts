@@ -11,6 +11,7 @@ import { idNavigation, idPageIn } from '../pager.js'
 import { formatTime } from '../quantities.js'
 import { listCard } from '../tables.js'
 import { addPersonActions, listActionsOn } from './person-actions.js'
+import { addContentActions } from './person-content.js'
 import { personPage, personState } from './person-page.js'
 
 const EMPTY =
@@ -41,6 +42,7 @@ ${listCard(peopleTable(page.items), { empty: EMPTY, pages })}</section>`,
   })
 
   addPersonActions(app)
+  addContentActions(app)
 }
 
 const NAMES = ['q', 'local', 'state', 'role', 'pod', 'first_seen_after', 'email', 'ip', 'invited_by'] as const

@@ -12,6 +12,7 @@ import { formatCount, formatTime } from '../quantities.js'
 import { detailList, stateBadge } from '../tables.js'
 import { actionList } from './action-list.js'
 import { PERSON_ACTIONS, type PersonAction } from './person-actions.js'
+import { contentForms } from './person-content.js'
 import { roleForm } from './roles.js'
 import { undoForm } from './undo-form.js'
 
@@ -41,7 +42,9 @@ export function personPage(
 <section class="card"><h2>Counts</h2>${previewList(person.counts)}</section>
 <section class="card"><h2>Actions</h2>${actionList(request, actions)}</section>
 <section class="card"><h2>Notes</h2>${notes(request, person)}</section>
-${person.state !== 'closed' && forms(request, person, String(actions[0]?.id ?? 0))}`,
+${person.state !== 'closed' && forms(request, person, String(actions[0]?.id ?? 0))}${
+  person.state !== 'closed' && contentForms(request, person, String(actions[0]?.id ?? 0))
+}`,
   }
 }
 
