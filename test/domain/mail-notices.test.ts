@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { checkAttendance } from '../../src/domain/accounts/sign-ups/unattended.js'
 import { composeAccountMail } from '../../src/domain/mail/account-mails.js'
 import { changeMailPreferences } from '../../src/domain/mail/mail-settings.js'
 import { enqueueDigests } from '../../src/domain/mail/notification-mails.js'
@@ -8,6 +9,7 @@ import { confirmMailbox, runMails } from '../support/mail/mail-runs.js'
 import { startSmtpServer, type TestSmtpServer } from '../support/mail/smtp-server.js'
 import type { TestPerson } from '../support/people/local-users.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
+import { giveRole } from '../support/pods/console-pod.js'
 
 let smtp: TestSmtpServer
 let opened: TestPod
@@ -325,4 +327,25 @@ it('a mail has the day of a closing in its own language, even if the setting is 
     expect(mail?.text).toContain(day)
   }
   await opened.pod.db('users').where({ id: aliceId }).update({ language: 'en', closeAt: null, closingBy: null })
+})
+
+describe('a pod that no moderator attends', () => {
+  it('writes one mail to each admin when sign-ups begin to need approval, and none to others', async () => {
+    const { pod } = opened
+    await opened.people('adm', 'mod')
+    for (const name of ['adm', 'mod']) await confirmMailbox(pod, name)
+    await giveRole(pod, 'adm', 'admin')
+    await giveRole(pod, 'mod', 'moderator')
+    const unattended = {
+      ...pod,
+      config: { ...pod.config, registrations: 'open' as const, unattendedDays: 7 },
+      now: () => new Date(Date.now() + 8 * 86_400_000),
+    }
+    await Promise.all([checkAttendance(unattended), checkAttendance(unattended)])
+    await runMails(pod)
+    await checkAttendance({ ...unattended, now: () => new Date(Date.now() + 30 * 86_400_000) })
+    await runMails(pod)
+
+    expect(smtp.mails).toMatchObject([{ to: ['adm@mail.example'], text: expect.stringContaining('/admin/sign-ups') }])
+  })
 })
