@@ -35,6 +35,26 @@ describe.skipIf(executablePath === undefined)('in Chromium', () => {
     expect(await walkConsole(browser, samples, samples.pages)).toEqual({ faults: {}, foreign: [] })
   }, 240_000)
 
+  it('a table that is wider than the screen scrolls to its last column, and shows that there is more', async () => {
+    const context = await signedIn('adm', { colorScheme: 'light', width: 600 })
+    const page = await context.newPage()
+    await page.goto('/admin/queues')
+    const region = page.getByRole('region', { name: /^Queues/ })
+    const read = (expression: string) =>
+      page.evaluate(`(() => { const element = document.querySelector('.scroll'); ${expression} })()`)
+    const hiddenPixels = () => read('return element.scrollWidth - element.clientWidth')
+    expect(await hiddenPixels()).toBeGreaterThan(0)
+    expect(await read('return getComputedStyle(element).backgroundAttachment')).toContain('local')
+    await region.focus()
+    await read('element.scrollTo(element.scrollWidth, 0)')
+    const last = await page.getByRole('columnheader', { name: 'Workers' }).boundingBox()
+    expect(Number(last?.x) + Number(last?.width)).toBeLessThanOrEqual(600)
+
+    await page.setViewportSize({ width: 1_100, height: 900 })
+    expect(await hiddenPixels()).toBeLessThanOrEqual(0)
+    await context.close()
+  })
+
   it('a queue is paused and resumed without JavaScript, with the keyboard alone', async () => {
     const context = await signedIn('adm', { colorScheme: 'light', width: 390, javaScriptEnabled: false })
     const page = await context.newPage()
