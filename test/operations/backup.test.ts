@@ -391,9 +391,10 @@ describe('the repository', () => {
     for (const identities of [undefined, [source.identity]]) {
       const faults = await verify(manifest, identities)
       expect(faults).toHaveLength(3)
-      expect(faults).toContainEqual(expect.stringContaining(`${part} is not a file`))
-      expect(faults).toContainEqual(expect.stringContaining(`${nameOf(picture)} is not a file`))
-      expect(faults).toContainEqual(expect.stringContaining(`${nameOf(longer)}: the file has more than`))
+      for (const path of [part, nameOf(picture), nameOf(longer)]) {
+        expect(faults).toContainEqual(expect.stringContaining(`${path}: `))
+      }
+      if (identities === undefined) expect(faults.join()).toMatch(/(.*the file has more than){3}/)
     }
   })
 

@@ -42,7 +42,6 @@ export function openFolderRepository(folder: string): Repository {
 
     async *read(path) {
       try {
-        if (!(await stat(at(path))).isFile()) throw new BackupError(`${path} is not a file in ${root}.`)
         yield* createReadStream(at(path), { highWaterMark: 256 * 1024 })
       } catch (error) {
         if (hasCode(error, 'ENOENT')) throw new BackupError(`${path} is missing in ${root}.`)
