@@ -35,12 +35,13 @@ export async function markMovedFilesDeleted(db: Knex, files: readonly MovedFile[
   )
 }
 
-/** Files of photos of people who have moved away that are still on this pod. */
+/** Numbers of photos of people who have moved away; each has a file for each size. */
 export interface MovedFileCount {
+  /** Photos whose files are still on this pod. */
   readonly files: number
-  /** Files whose time is over. */
+  /** Those whose time is over. */
   readonly due: number
-  /** When the oldest photo with a file moved. */
+  /** When the oldest of them moved. */
   readonly oldest: Date | null
 }
 
