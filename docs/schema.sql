@@ -399,6 +399,7 @@ create table comments (
   post_created_at timestamp(3) with time zone,
   hidden boolean default false not null,
   trace_id uuid,
+  written_by_id bigint,
   constraint comments_author_id_fkey FOREIGN KEY (author_id) REFERENCES people(id),
   constraint comments_guid_check CHECK (((length(guid) >= 16) AND (length(guid) <= 255))),
   constraint comments_guid_key UNIQUE (guid),
@@ -612,6 +613,15 @@ create table filters (
   constraint filters_origin_check CHECK ((origin = ANY (ARRAY['local'::text, 'remote'::text, 'both'::text]))),
   constraint filters_pkey PRIMARY KEY (id),
   constraint filters_state_check CHECK ((state = ANY (ARRAY['trial'::text, 'active'::text, 'off'::text])))
+);
+
+create table forwarded_relayables (
+  author_id bigint not null,
+  guid text collate "C" not null,
+  pod_id bigint,
+  forwarded_at timestamp(3) with time zone default date_trunc('milliseconds'::text, now()) not null,
+  constraint forwarded_relayables_author_id_fkey FOREIGN KEY (author_id) REFERENCES people(id) ON DELETE CASCADE,
+  constraint forwarded_relayables_pkey PRIMARY KEY (author_id, guid)
 );
 
 create table hidden_content (
@@ -833,6 +843,7 @@ create table likes (
   post_created_at timestamp(3) with time zone,
   hidden boolean default false not null,
   trace_id uuid,
+  written_by_id bigint,
   constraint likes_author_id_fkey FOREIGN KEY (author_id) REFERENCES people(id),
   constraint likes_check CHECK ((num_nonnulls(post_id, comment_id) = 1)),
   constraint likes_comment_id_fkey FOREIGN KEY (comment_id) REFERENCES comments(id) ON DELETE CASCADE,
@@ -1547,6 +1558,7 @@ create table poll_participations (
   signed_elements jsonb,
   created_at timestamp(3) with time zone default date_trunc('milliseconds'::text, now()) not null,
   trace_id uuid,
+  written_by_id bigint,
   constraint poll_participations_author_id_fkey FOREIGN KEY (author_id) REFERENCES people(id),
   constraint poll_participations_guid_check CHECK (((length(guid) >= 16) AND (length(guid) <= 255))),
   constraint poll_participations_guid_key UNIQUE (guid),
@@ -1670,6 +1682,15 @@ create table prune_progress (
   found_rows bigint default 0 not null,
   candidates bigint,
   constraint prune_progress_pkey PRIMARY KEY (category)
+);
+
+create table pruned_moved_photos (
+  name text collate "C" not null,
+  author_id bigint not null,
+  remote_path text not null,
+  new_name text not null,
+  constraint pruned_moved_photos_author_id_fkey FOREIGN KEY (author_id) REFERENCES people(id) ON DELETE CASCADE,
+  constraint pruned_moved_photos_pkey PRIMARY KEY (name)
 );
 
 create table quarantine (
@@ -1889,6 +1910,7 @@ create table upload_space (
   uid text collate "C" not null,
   reserved_bytes bigint not null,
   writing_until timestamp(3) with time zone,
+  split_bytes bigint default 0 not null,
   constraint upload_space_pkey PRIMARY KEY (uid)
 );
 
@@ -2123,6 +2145,8 @@ CREATE UNIQUE INDEX exports_unfinished ON public.exports USING btree (user_id, k
 CREATE INDEX filter_days_day ON public.filter_days USING btree (day);
 
 CREATE INDEX filter_hits_filter_id ON public.filter_hits USING btree (filter_id, id);
+
+CREATE INDEX forwarded_relayables_recent ON public.forwarded_relayables USING btree (forwarded_at);
 
 CREATE INDEX hidden_content_action_id ON public.hidden_content USING btree (action_id);
 
@@ -2411,6 +2435,8 @@ CREATE INDEX profiles_day_of_birth ON public.profiles USING btree (substr(birthd
 CREATE INDEX profiles_nsfw ON public.profiles USING btree (person_id) WHERE nsfw;
 
 CREATE INDEX profiles_tags ON public.profiles USING gin (tags);
+
+CREATE INDEX pruned_moved_photos_author_id ON public.pruned_moved_photos USING btree (author_id);
 
 CREATE INDEX quarantine_fault ON public.quarantine USING btree (fault, id);
 

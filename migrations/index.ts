@@ -129,5 +129,9 @@ export const migrations: ReadonlyMap<string, () => Promise<Migration>> = new Map
   ['0232-moved-photo-files', async () => (await import('./0232-moved-photo-files.js')).movedPhotoFiles],
   ['0233-closed-people', async () => (await import('./0233-closed-people.js')).closedPeople],
   ['0234-audit-filters', async () => (await import('./0234-audit-filters.js')).auditFilters],
+  ['0235-forwarded-relayables', async () => (await import('./0235-forwarded-relayables.js')).forwardedRelayables],
+  ['0236-writers-of-unsigned', async () => (await import('./0236-writers-of-unsigned.js')).writersOfUnsigned],
   ['0237-composed-mails', async () => (await import('./0237-composed-mails.js')).composedMails],
+  ['0238-pruned-moved-photos', async () => (await import('./0238-pruned-moved-photos.js')).prunedMovedPhotos],
+  ['0239-split-archives', async () => (await import('./0239-split-archives.js')).splitArchives],
 ])
