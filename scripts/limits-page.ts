@@ -298,7 +298,9 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     clockSkewMs: 'replaced by the current time',
     oldestPost: 'replaced by the time of receipt',
     movesInARow: 'the migration is rejected: `NotAllowed`',
-    newsDays: 'stored without notifications',
+    forwardedDays: 'not forwarded',
+    forwardedOfPodADay: 'not forwarded; the sender gets the migration',
+    maxNotifiedAgeDays: 'stored without notifications',
     tracesOfLogLine: 'left out',
   },
   RECEIVE_LIMITS: {

@@ -31,7 +31,7 @@ import { deleteMovedFiles } from '../../src/domain/photos/moved-files.js'
 import { countPictures } from '../../src/domain/photos/orphaned-files.js'
 import { IMPORT_LIMITS } from '../../src/federation/archives/limits.js'
 import { addPodChecks } from '../../src/federation/discovery/scheduled-pod-checks.js'
-import { QUARANTINE_LIMITS } from '../../src/federation/inbound/limits.js'
+import { INBOUND_LIMITS, QUARANTINE_LIMITS } from '../../src/federation/inbound/limits.js'
 import {
   birthdaysJob,
   checkPodsJob,
@@ -150,6 +150,7 @@ const EXPIRY_DAYS: ExpiryDays = {
   mailFaults: MAIL_LIMITS.faultDays,
   importItems: IMPORT_LIMITS.itemDays,
   claimedFollowers: IMPORT_LIMITS.claimDays,
+  forwarded: INBOUND_LIMITS.forwardedDays,
 }
 
 /** Gives up, deletes or shortens what is too old, in small batches, so that other transactions do not wait long for its locks. */

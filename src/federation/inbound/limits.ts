@@ -8,6 +8,10 @@ export const INBOUND_LIMITS = {
   oldestPost: new Date('2000-01-01T00:00:00Z'),
   /** Moves of one person, one after the other; the last one is refused. */
   movesInARow: 10,
+  /** Days for which late comments, likes and votes for an account that has moved away are forwarded: another pod may not know of the move. */
+  forwardedDays: 400,
+  /** Late comments, likes and votes of authors of one pod that are forwarded in 24 hours. */
+  forwardedOfPodADay: 1_000,
   /** Age of a fetched post or comment, in days, up to which people are notified of it. Pods try to deliver a message as long. */
   maxNotifiedAgeDays: 14,
   /** Traces in the log line of a batch, which may have 256 messages. */

@@ -12,6 +12,8 @@ export interface ExpiryDays {
   readonly importItems: number
   /** Followers of an old account who have not confirmed the contact. */
   readonly claimedFollowers: number
+  /** Records of what was forwarded to the new pod of an account; nothing is forwarded later. */
+  readonly forwarded: number
 }
 
 /** The conditions of expired rows by table. Rows with a retention setting are in `prune-rows.ts` and `prune-posts.ts`. */
@@ -59,6 +61,7 @@ export function expiredRowConditions(days: ExpiryDays): Readonly<Record<string, 
       select id from imports where retry_at is null and finished_at < now() - interval '${days.importItems} days'
     ))`,
     claimed_followers: `created_at < now() - interval '${days.claimedFollowers} days'`,
+    forwarded_relayables: `forwarded_at < now() - interval '${days.forwarded} days'`,
     idempotency_keys: `created_at < now() - interval '1 day'`,
   }
 }

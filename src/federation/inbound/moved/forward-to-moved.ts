@@ -1,57 +1,83 @@
 import type { Knex } from 'knex'
 import { forwardEnvelopeJob } from '../../../jobs/definitions.js'
 import { enqueueJobsOfKind } from '../../../jobs/outbox/enqueue-jobs.js'
+import { type ForwardedRelayable, recordForwarded } from '../../../persistence/inbound/forwarded-relayables.js'
 import { findPostReferences } from '../../../persistence/inbound/post-references.js'
-import { findMovedFromHere } from '../../../persistence/people/moved-people.js'
+import { findMovedFromHere, type MovedFromHere } from '../../../persistence/people/moved-people.js'
 import { isStoredRelayable, type StoredRelayable } from '../../../protocol/entities/registry.js'
 import type { Services } from '../../../services/services.js'
 import { answerWithClosingEntity } from '../answer-closed-accounts.js'
 import type { RejectedMessage, VerifiedMessage } from '../batch.js'
+import { INBOUND_LIMITS } from '../limits.js'
 import { groupGuidsByKind, listParents } from '../receiving-rules.js'
-
-/** Time for which a pod may not know that the author of a post has moved. */
-const FORWARDED_DAYS = 400
 
 /**
  * A comment, like or vote under a post whose author has moved away from this pod is forwarded as it is to the new pod, which relays it;
  * a private one is encrypted for the new identity. The pod of its author gets the migration. Only authors of what they send are served:
- * anything else may be sent twice.
+ * anything else may be sent twice. Each is forwarded once, however often it is sent, and a pod can cause only a limited number a day.
  */
 export async function forwardToMovedAuthors(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   rejected: readonly RejectedMessage[],
 ): Promise<void> {
-  const late = rejected.flatMap(lateRelayable)
-  if (late.length === 0) return
+  const late = await findLateMessages(transaction, rejected.flatMap(lateRelayable))
+  const forwardable = await recordForwarded(
+    transaction,
+    late.map(({ message }) => message.entity),
+    INBOUND_LIMITS.forwardedOfPodADay,
+  )
+  const unsent = new Set(forwardable.map(toText))
+  for (const { message, move } of late) {
+    const { inbound, recipient, sender } = message
+    const { oldId, newestId, podId, guid, address } = move
+    if (unsent.delete(toText(message.entity))) {
+      const forwardedEnvelope = {
+        envelope: inbound.envelope,
+        podId,
+        ...(recipient && { encryptedFor: { oldId, newestId } }),
+      }
+      await enqueueJobsOfKind(services, transaction, forwardEnvelopeJob, [forwardedEnvelope])
+    }
+    if (recipient !== undefined) continue // answered as every sender to a closed account
+    await answerWithClosingEntity(services, transaction, { personId: oldId, guid, address }, [sender])
+  }
+}
+
+interface LateMessage {
+  readonly message: VerifiedMessage<StoredRelayable>
+  readonly move: MovedFromHere
+}
+
+/** The messages whose post belongs to a person who has moved away from this pod, with the move. */
+async function findLateMessages(
+  transaction: Knex.Transaction,
+  messages: readonly VerifiedMessage<StoredRelayable>[],
+): Promise<readonly LateMessage[]> {
+  if (messages.length === 0) return []
   const { threadPosts } = await findPostReferences(
     transaction,
-    groupGuidsByKind(late.flatMap(({ entity }) => listParents(entity))),
+    groupGuidsByKind(messages.flatMap(({ entity }) => listParents(entity))),
   )
   const moves = await findMovedFromHere(
     transaction,
     threadPosts.filter(({ isLocal }) => !isLocal).map(({ authorId }) => authorId),
-    FORWARDED_DAYS,
+    INBOUND_LIMITS.forwardedDays,
   )
-  for (const { entity, sender, inbound, recipient } of late) {
+  return messages.flatMap((message) => {
+    const { entity, recipient } = message
     const [parent] = listParents(entity)
     const threadPost = threadPosts.find((post) => post.kind === parent?.kind && post.guid === parent.guid)
     const move = moves.find(
       ({ newestId, oldId }) =>
         newestId === threadPost?.authorId && (recipient === undefined || recipient.personId === oldId),
     )
-    if (move === undefined || threadPost?.isPublic !== (recipient === undefined)) continue
-    const { oldId, newestId, podId } = move
-    const forwardedEnvelope = {
-      envelope: inbound.envelope,
-      podId,
-      ...(recipient && { encryptedFor: { oldId, newestId } }),
-    }
-    await enqueueJobsOfKind(services, transaction, forwardEnvelopeJob, [forwardedEnvelope])
-    if (recipient !== undefined) continue // answered as every sender to a closed account
-    const { guid, address } = move
-    await answerWithClosingEntity(services, transaction, { personId: oldId, guid, address }, [sender])
-  }
+    return move === undefined || threadPost?.isPublic !== (recipient === undefined) ? [] : [{ message, move }]
+  })
+}
+
+function toText({ author, guid }: ForwardedRelayable): string {
+  return `${guid} ${author}`
 }
 
 function lateRelayable({ fault, message }: RejectedMessage): VerifiedMessage<StoredRelayable>[] {
