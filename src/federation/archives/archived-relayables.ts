@@ -5,9 +5,9 @@ import {
   findPollIds,
   relayablesBelow,
 } from '../../persistence/archives/archived-content.js'
-import { Person } from '../../persistence/models/person.js'
-import { findEarlierLocalIdentity } from '../../persistence/people/moved-people.js'
+import { findLocalWriters } from '../../persistence/interactions/kept-signatures.js'
 import { type EntityJson, entityToJson, signedEntityToJson } from '../../protocol/entities/entity-json.js'
+import type { RelayableKind } from '../../protocol/entities/registry.js'
 import type { Services } from '../../services/services.js'
 import { commentEntities, likeEntities, type OutgoingRelayable, voteEntities } from '../outbound/relayable-entities.js'
 import { addSignature } from '../outbound/sign-stored-relayables.js'
@@ -20,6 +20,13 @@ const ENTITIES: Readonly<
     (source: RelayableDependencies, guids: readonly string[]) => Promise<readonly OutgoingRelayable[]>
   >
 > = { comment: commentEntities, like: likeEntities, likeOfComment: likeEntities, vote: voteEntities }
+
+const RELAYABLE_KINDS: Readonly<Record<ArchivedRelayableKind, RelayableKind>> = {
+  comment: 'comment',
+  like: 'like',
+  likeOfComment: 'like',
+  vote: 'poll_participation',
+}
 
 /** Likes and votes have a time that their entities do not contain. */
 type ArchivedRelayable = EntityJson & { readonly created_at?: string }
@@ -48,7 +55,7 @@ export async function* archiveOthersRelayables(
   const below = (kind: ArchivedRelayableKind, parentIds: readonly number[]) =>
     relayablesBelow(source.db, { kind, parentIds, personId, limit })
   const archive = async (kind: ArchivedRelayableKind, guids: readonly string[]) => {
-    const signedEntities = await signMissing(source, await ENTITIES[kind](source, guids))
+    const signedEntities = await signMissing(source, kind, await ENTITIES[kind](source, guids))
     countLeftOut(guids.length - signedEntities.length)
     return withTimes(source, kind, signedEntities, signedEntityToJson)
   }
@@ -97,35 +104,26 @@ async function withTimes<Entity extends OutgoingRelayable>(
  */
 async function signMissing<Entity extends OutgoingRelayable>(
   source: RelayableDependencies,
+  kind: ArchivedRelayableKind,
   entities: readonly Entity[],
 ): Promise<readonly Entity[]> {
   const unsignedEntities = entities.filter(({ author_signature }) => author_signature === undefined)
-  if (unsignedEntities.length === 0) return entities
-  const signers = await findSigners(source, new Set(unsignedEntities.map(({ author }) => author)))
+  const writers = await findLocalWriters(
+    source.db,
+    RELAYABLE_KINDS[kind],
+    unsignedEntities.map(({ guid }) => guid),
+  )
 
   const signedEntities: Entity[] = []
   for (const entity of entities) {
     if (entity.author_signature !== undefined) signedEntities.push(entity)
     else {
-      const signer = signers.get(entity.author)
-      const key = signer === undefined ? undefined : await loadPrivateKey(source, signer.id).catch(() => undefined)
-      if (signer !== undefined && key !== undefined) {
-        signedEntities.push(await addSignature(source, { ...entity, author: signer.address }, key))
+      const writer = writers.get(entity.guid)
+      const key = writer === undefined ? undefined : await loadPrivateKey(source, writer.id).catch(() => undefined)
+      if (writer !== undefined && key !== undefined) {
+        signedEntities.push(await addSignature(source, { ...entity, author: writer.address }, key))
       }
     }
   }
   return signedEntities
-}
-
-/** The accounts of this pod that have written something, also those that have moved away, by the present addresses of the authors. */
-async function findSigners(
-  { db }: RelayableDependencies,
-  addresses: ReadonlySet<string>,
-): Promise<ReadonlyMap<string, Pick<Person, 'id' | 'address'>>> {
-  const signers = new Map<string, Pick<Person, 'id' | 'address'>>()
-  for (const person of await Person.query(db).whereIn('address', [...addresses])) {
-    const signer = person.podId === null ? person : await findEarlierLocalIdentity(db, person.id)
-    if (signer !== undefined) signers.set(person.address, signer)
-  }
-  return signers
 }

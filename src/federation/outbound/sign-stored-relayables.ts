@@ -1,9 +1,8 @@
 import type { KeyObject } from 'node:crypto'
 import type { Knex } from 'knex'
 import { decryptPrivateKey } from '../../domain/accounts/private-keys.js'
-import { storeSignatures } from '../../persistence/interactions/kept-signatures.js'
+import { findLocalWriters, storeSignatures } from '../../persistence/interactions/kept-signatures.js'
 import { UserSecrets } from '../../persistence/models/user.js'
-import { findEarlierLocalIdentity } from '../../persistence/people/moved-people.js'
 import { listElements } from '../../protocol/entities/relayable-elements.js'
 import type { Services } from '../../services/services.js'
 import type { OutgoingRelayable } from './relayable-entities.js'
@@ -29,7 +28,7 @@ export async function signStoredRelayable<Stored extends OutgoingRelayable>(
   if (entity.author_signature !== undefined || author.isSigner) return entity
   const signer = author.isLocal
     ? { id: author.id, address: entity.author }
-    : await findEarlierLocalIdentity(db, author.id)
+    : (await findLocalWriters(db, entity.type, [entity.guid])).get(entity.guid)
   if (signer === undefined) return undefined
   const userSecrets = await UserSecrets.findByPerson(db, signer.id)
   if (userSecrets === undefined) return undefined

@@ -61,6 +61,11 @@ const TABLES: readonly MovedTable[] = [
   },
 ]
 
+/** Keeps the local account whose key can sign a row that has no signature: two accounts may move to one person. */
+const WRITER_SQL = `, written_by_id = case when author_signature is null then coalesce(
+    written_by_id, (select people.id from people where people.id = :from and pod_id is null)
+  ) end`
+
 /** The copies of the times of posts, by which a local person finds what they have written or liked. */
 const POST_TIMES_SQL: Partial<Record<MovedTable['table'], string>> = {
   comments: postTimesSql('comments', 'comments.id = any(:ids)'),
@@ -91,8 +96,9 @@ export async function moveInteractions(
       if (ids.length === 0) break
       const values = { ids, from, to }
       for (const statement of deleteDuplicates) await transaction.raw(statement, values)
+      const writer = table === 'notification_actors' ? '' : WRITER_SQL
       await transaction.raw(
-        `update ${table} set ${person} = :to where ${person} = :from and ${key} = any(:ids)`,
+        `update ${table} set ${person} = :to${writer} where ${person} = :from and ${key} = any(:ids)`,
         values,
       )
       const postTimes = POST_TIMES_SQL[table]

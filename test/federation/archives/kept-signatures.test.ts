@@ -150,33 +150,88 @@ it('the relayables of authors who have moved are exported with the network ID th
   })
 })
 
+/** The account moves to another pod, and nobody of this pod has needed a signature of it. */
+async function moveAway(account: LocalUser, to: RemotePerson): Promise<void> {
+  const migration = {
+    type: 'account_migration' as const,
+    author: account.address,
+    profile: profileOf(to),
+    signature: signMigration({ from: account.address, to: to.address }, to.privateKey),
+    old_identity: account.address,
+    remote_photo_path: undefined,
+  }
+  const privateKey = await loadPrivateKey(pod, account.id)
+  expect(await receive(pod, publicMessage({ ...to, address: account.address, privateKey }, migration))).toEqual(
+    allStored,
+  )
+}
+
+/** The entity that this pod serves to others, and its author. */
+async function servedComment(guid: string, writer: LocalUser) {
+  const cache = openEnvelopeCache({ envelopes: 1, bytes: 100_000, ageMs: 60_000, concurrentSignatures: 1 })
+  const served = await serveEntity(pod, cache, 'comment', guid)
+  const keys = new Map([al, writer].map(({ address, publicKey }) => [address, createPublicKey(publicKey)]))
+  return verifyEnvelope(served?.kind === 'envelope' ? served.envelope : '', keys, new Date())
+}
+
 it('what an account wrote here before it moved away is signed with its old key when it is needed', async () => {
   const bo = await addLocalUser(pod, `bo${newGuid().slice(0, 8)}`)
   const post = await addPost(pod, al, { public: true })
   const [comment, like] = [newGuid(), newGuid()]
   await pod.db('comments').insert({ guid: comment, authorId: bo.id, postId: post.id, text: 'Before the move' })
   await pod.db('likes').insert({ guid: like, authorId: bo.id, postId: post.id, positive: true })
-  const privateKey = await loadPrivateKey(pod, bo.id)
-  const migration = {
-    type: 'account_migration' as const,
-    author: bo.address,
-    profile: profileOf(carl),
-    signature: signMigration({ from: bo.address, to: carl.address }, carl.privateKey),
-    old_identity: bo.address,
-    remote_photo_path: undefined,
-  }
-  expect(await receive(pod, publicMessage({ ...carl, address: bo.address, privateKey }, migration))).toEqual(allStored)
+  await moveAway(bo, carl)
   expect(await pod.db('likes').where({ guid: like }).pluck('author_id')).toEqual([carl.id])
+  await pod.db('likes').update({ writtenById: null }) // as a move before writers were noted has left it
 
-  const cache = openEnvelopeCache({ envelopes: 1, bytes: 100_000, ageMs: 60_000, concurrentSignatures: 1 })
-  const served = await serveEntity(pod, cache, 'comment', comment)
-  const keys = new Map([
-    [al.address, createPublicKey(al.publicKey)],
-    [bo.address, createPublicKey(bo.publicKey)],
-  ])
-  expect(verifyEnvelope(served?.kind === 'envelope' ? served.envelope : '', keys, new Date())).toMatchObject({
+  expect(await servedComment(comment, bo)).toMatchObject({
     ...{ state: 'verified', sender: al.address, signature: 'valid' },
     entity: { guid: comment, author: bo.address },
   })
   expect(await exportedOthers(bo)).toEqual({ valid: new Set([comment, like]), leftOut: 0 })
+})
+
+it('what two accounts wrote here before both moved to one person is signed with the key of its writer', async () => {
+  const bo = await addLocalUser(pod, `bo${newGuid().slice(0, 8)}`)
+  const bea = await addLocalUser(pod, `bea${newGuid().slice(0, 8)}`)
+  const post = await addPost(pod, al, { public: true })
+  const [first, second, like, served] = [newGuid(), newGuid(), newGuid(), newGuid()]
+  const comments = [
+    { guid: first, authorId: bo.id },
+    { guid: second, authorId: bea.id },
+    { guid: served, authorId: bea.id },
+  ]
+  await pod.db('comments').insert(comments.map((row) => ({ ...row, postId: post.id, text: 'Before the move' })))
+  await pod.db('likes').insert({ guid: like, authorId: bea.id, postId: post.id, positive: true })
+  await moveAway(bo, carl)
+  await moveAway(bea, carl)
+  expect(new Set(await pod.db('comments').pluck('author_id'))).toEqual(new Set([carl.id]))
+
+  expect(await servedComment(served, bea)).toMatchObject({
+    ...{ state: 'verified', sender: al.address, signature: 'valid' },
+    entity: { guid: served, author: bea.address },
+  })
+  expect(await exportedOthers(bo)).toEqual({ valid: new Set([first]), leftOut: 0 })
+  expect(await exportedOthers(bea)).toEqual({ valid: new Set([second, served, like]), leftOut: 0 })
+})
+
+it('an export looks up the accounts that have moved away once for all comments, not once for each author', async () => {
+  const post = await addPost(pod, al, { public: true })
+  const guids: string[] = []
+  for (const person of [carl, dora, alice]) {
+    const account = await addLocalUser(pod, `bo${newGuid().slice(0, 8)}`)
+    const guid = newGuid()
+    await pod.db('comments').insert({ guid, authorId: account.id, postId: post.id, text: 'Before the move' })
+    await moveAway(account, person)
+    guids.push(guid)
+  }
+  const lookups: string[] = []
+  const note = ({ sql }: { readonly sql: string }) => {
+    if (sql.includes('written_by_id')) lookups.push(sql)
+  }
+  pod.db.on('query', note)
+  const { leftOut } = await exportedOthers()
+  pod.db.off('query', note)
+  expect([leftOut, lookups.length]).toEqual([0, 1])
+  expect(await pod.db('comments').whereIn('guid', guids).whereNull('authorSignature')).toEqual([])
 })
