@@ -135,6 +135,13 @@ const reasons: Readonly<Record<string, () => Promise<Post>>> = {
     await hideContent(test.pod, COMMAND_ACTOR, { type: 'comment', guid }, { reason: 'Spam' })
     return post
   },
+  async files_served() {
+    const post = await addOldPost()
+    const photo = { guid: newGuid(), authorId: author.id, postId: post.id, name: 'x.png', public: true }
+    const photoId = await insert('photos', { ...photo, remotePath: 'https://q.example/' })
+    await test.pod.db('movedPhotoFiles').insert({ photoId, name: 'x.png', movedAt: OLD })
+    return post
+  },
   async private() {
     return addOldPost({ public: false })
   },

@@ -85,6 +85,7 @@ export async function movePhotos(transaction: Knex.Transaction, authorId: number
     .where({ authorId })
     .where((isShownOrRemote) => isShownOrRemote.whereNull('publicBeforeHiding').orWhereNotNull('remotePath'))
     .update({ remotePath })
+  await transaction('prunedMovedPhotos').where({ authorId }).update({ remotePath })
 }
 
 /** Where the photos of a person are after the person's later moves; undefined: no later move has taken them along. */
@@ -163,6 +164,7 @@ const moveReferences: readonly string[] = [
    where person_id = :from and source = 'action'
    on conflict do nothing`,
   ...Object.values(MOVE_RECORDS_SQL).flat(),
+  'update pruned_moved_photos set author_id = :to where author_id = :from',
 
   `delete from mentions as old using mentions as new
    where old.person_id = :from and new.person_id = :to

@@ -32,7 +32,8 @@ export interface PictureState {
 
 /**
  * Reads whether a picture file is hidden or has moved. `names`: its own name, and the name of the original if it is another size. Reads
- * the indexes `photos_hidden_files` (hidden local photos only) and `moved_photo_files_name`; most files are in neither.
+ * the indexes `photos_hidden_files` (hidden local photos only), `moved_photo_files_name` and `pruned_moved_photos_pkey`; most files are in
+ * none of them.
  */
 export async function findPictureState(
   db: Knex,
@@ -56,10 +57,9 @@ const PICTURE_STATE_SQL = `
   from photos
   where name = any($1::text[]) and public_before_hiding is not null and remote_path is null
   union all
-  select photos.public_before_hiding is not null,
+  select moved.hidden,
     json_build_object(
-      'file', moved.name, 'name', photos.name, 'remotePath', photos.remote_path,
-      'isOver', moved.deleted_at is not null or moved.moved_at < now() - make_interval(days => $2::integer),
+      'file', moved.file, 'name', moved.name, 'remotePath', moved.remote_path, 'isOver', moved.is_over,
       'isBlocked', author.restriction is not distinct from 'block' or pods.blocked_at is not null,
       'pods', array(
         with recursive identity(id) as (
@@ -73,8 +73,14 @@ const PICTURE_STATE_SQL = `
         where home.blocked_at is null
       )
     )
-  from moved_photo_files as moved
-  join photos on photos.id = moved.photo_id
-  join people as author on author.id = photos.author_id
-  left join pods on pods.id = author.pod_id
-  where moved.name = any($1::text[]) and (photos.remote_path is not null or photos.name <> moved.name)`
+  from (
+    select moved_photo_files.name as file, photos.name, photos.remote_path, photos.author_id,
+      photos.public_before_hiding is not null as hidden,
+      deleted_at is not null or moved_at < now() - make_interval(days => $2::integer) as is_over
+    from moved_photo_files join photos on photos.id = photo_id
+    where moved_photo_files.name = any($1::text[]) and (photos.remote_path is not null or photos.name <> moved_photo_files.name)
+    union all
+    select name, new_name, remote_path, author_id, false, true from pruned_moved_photos where name = any($1::text[])
+  ) as moved
+  join people as author on author.id = moved.author_id
+  left join pods on pods.id = author.pod_id`

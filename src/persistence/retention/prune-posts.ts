@@ -63,6 +63,7 @@ export async function prunePosts(db: Knex, retention: PostRetention, after: numb
         lockedPosts.map(({ id }) => id),
       )
       const deletedIds = posts.filter(({ reason }) => reason === null).map(({ id }) => id)
+      await transaction.raw(KEEP_PLACES_OF_PHOTOS_SQL, [deletedIds])
       const large = new Set(await findLargePosts(transaction, deletedIds))
       await softDeletePosts(transaction, [...large])
       const small = deletedIds.filter((id) => !large.has(id))
@@ -176,6 +177,10 @@ const REASONS_SQL = `
     when exists (select from posts as reshares where reshares.root_id = posts.id) then 'reshared'
     when exists (select from posts as roots where roots.id = posts.root_id and ${isLocal('roots.author_id')})
       then 'reshare_of_local_post'
+    when exists (
+      select from photos join moved_photo_files as moved on moved.photo_id = photos.id
+      where photos.post_id = posts.id and moved.deleted_at is null
+    ) then 'files_served'
     when not :includeUnfetchable and not posts.public then 'private'
     when not :includeUnfetchable and authors.closed_at is not null then 'author_closed'
     when not :includeUnfetchable and pods.offline_since < now() - interval '14 days' then 'pod_gone'
@@ -186,3 +191,13 @@ const REASONS_SQL = `
   left join pods on pods.id = authors.pod_id
   where posts.id = any(:ids)
   order by posts.id`
+
+/** The old addresses of photos of authors who have moved away from this pod lead on without their rows. */
+const KEEP_PLACES_OF_PHOTOS_SQL = `
+  insert into pruned_moved_photos (name, author_id, remote_path, new_name)
+  select moved.name, photos.author_id, photos.remote_path, photos.name
+  from photos join moved_photo_files as moved on moved.photo_id = photos.id
+  where photos.post_id = any(?) and photos.remote_path is not null
+  order by moved.name
+  on conflict (name) do update set
+    author_id = excluded.author_id, remote_path = excluded.remote_path, new_name = excluded.new_name`

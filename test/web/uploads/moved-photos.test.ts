@@ -4,9 +4,11 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadPrivateKey } from '../../../src/domain/accounts/private-keys.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
+import { prune } from '../../../src/domain/operations/prune.js'
 import { listPhotoFiles } from '../../../src/domain/photos/photos.js'
 import { signMigration } from '../../../src/protocol/signatures/migration-signature.js'
 import { maintenanceHandlers } from '../../../workers/handlers/maintenance.js'
+import { addPost } from '../../support/databases/rows.js'
 import { profileOf } from '../../support/federation/entities.js'
 import { type FakePods, startFakePods } from '../../support/federation/fake-pods.js'
 import { allStored, publicMessage, receive } from '../../support/federation/inbound-messages.js'
@@ -180,6 +182,31 @@ describe.each(['a folder', 'an S3 store', 'an S3 store that serves the pictures 
     await test.pod.pictures.delete(listPhotoFiles(name))
     // A store that serves the pictures itself answers 404 at the signed address.
     expect(await place(name)).toBe(served === 302 ? 302 : 404)
+  })
+
+  it('the address of a photo leads on after its post is removed by its age, also when its author moves again', async () => {
+    const old = new Date(Date.now() - 400 * 86_400_000)
+    const post = await addPost(test.pod, ann)
+    await test.pod.db('posts').where({ id: post.id }).update({ createdAt: old, storedAt: old, interactedAt: old })
+    await test.pod.db('photos').update({ postId: post.id })
+    const removePosts = async () => {
+      const { signal } = new AbortController()
+      const options = { category: 'posts', days: 90, withComments: false, includeUnfetchable: false, signal } as const
+      return (await prune(test.pod, options)).rows
+    }
+    await moveAway('https://q.example/up/')
+    expect([await removePosts(), await storedFiles()]).toEqual([0, 5]) // the files are served for 90 days
+
+    await letPass(91)
+    await runWorker()
+    expect([await removePosts(), await test.pod.db('photos')]).toEqual([1, []])
+    expect(await place(`thumb_small_${name}`)).toBe(`https://q.example/up/thumb_small_${name}`)
+    await test.pod.db('pods').where({ host: 'q.example' }).update({ blockedAt: new Date() })
+    expect(await place(name)).toBe(404)
+    await test.pod.db('pods').update({ blockedAt: null })
+    const remy = await addPerson(`remy-${newGuid().slice(0, 8)}@r.example`)
+    await move(quin, remy, 'https://r.example/pictures/')
+    expect(await place(name)).toBe(`https://r.example/pictures/${name}`)
   })
 
   it('the file of a photo that is on this pod again under its old name stays', async () => {
