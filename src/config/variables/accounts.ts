@@ -81,6 +81,6 @@ export const ACCOUNT_VARIABLES = {
   ),
   IMPORT_TOTAL_BYTES: setting(
     number(2 ** 20, 2 ** 50, 20 * 2 ** 30, 'bytes'),
-    'Maximum total size of the uploaded archives and photos of all accounts. Beyond it the page answers 503. An upload that would leave less than 1 GiB of free disk space is refused with 507',
+    'Maximum total size of the uploaded archives and photos of all accounts, with the lists into which the archives are split. Beyond it the page answers 503, and an archive whose lists do not fit is refused. An upload that would leave less than 1 GiB of free disk space is refused with 507',
   ),
 } as const

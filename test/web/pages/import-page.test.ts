@@ -1,11 +1,12 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { loadPrivateKey } from '../../../src/domain/accounts/private-keys.js'
+import { importFolder } from '../../../src/federation/archives/imports/begin-import.js'
 import { IMPORT_LIMITS } from '../../../src/federation/archives/limits.js'
 import { IMPORT_TASKS } from '../../../workers/run-imports.js'
 import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
@@ -303,6 +304,42 @@ describe('the page of imports', () => {
       expect(refused.body).toContain('Other archives use all the space for uploads.')
       await pod.pod.db('upload_space').update({ reservedBytes: 512 * 1024 })
       expect((await upload({ archive: zipped(archive()) })).statusCode).toBe(303)
+    } finally {
+      Object.assign(pod.pod.config, { importTotalBytes })
+    }
+  })
+
+  it('counts the lists into which archives are split, and refuses an archive whose lists do not fit', async () => {
+    const mod = await pod.signedIn('mod')
+    await upload({ archive: zipped(archive()) }, mod)
+    await work()
+    const [checked] = await pod.pod.db('upload_space')
+    const { importTotalBytes } = pod.pod.config
+    Object.assign(pod.pod.config, { importTotalBytes: 40 * 1024 ** 2 })
+    try {
+      const folder = importFolder(pod.pod, { uid: checked.uid })
+      const files = await Promise.all((await readdir(folder)).map((name) => stat(join(folder, name))))
+      expect(Number(checked.splitBytes)).toBe(files.reduce((sum, { size }) => sum + size, 0))
+
+      await pod.pod.db('upload_space').update({ splitBytes: 39 * 1024 ** 2 })
+      const refused = await upload({ archive: zipped(archive()) })
+      expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '3600'])
+
+      // The file fits, its lists do not.
+      await pod.pod.db('upload_space').update({ splitBytes: 30 * 1024 ** 2 })
+      expect((await upload({ archive: zipped(archive()) })).statusCode).toBe(303)
+      await pod.pod
+        .db('upload_space')
+        .where({ uid: checked.uid })
+        .update({ splitBytes: 39 * 1024 ** 2 })
+      await work()
+      expect((await uploads()).map(({ state, error }) => [state, error]).sort()).toEqual([
+        ['checking', null], // its old pod is asked again later
+        ['failed', 'no_space'],
+      ])
+      expect(await readdir(dirname(folder))).not.toContain(
+        (await uploads()).find(({ state }) => state === 'failed')?.uid,
+      )
     } finally {
       Object.assign(pod.pod.config, { importTotalBytes })
     }

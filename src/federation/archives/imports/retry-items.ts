@@ -7,6 +7,7 @@ import {
   setRetry,
 } from '../../../persistence/archives/import-retries.js'
 import type { ArchiveImport } from '../../../persistence/archives/imports.js'
+import { saveSplitBytes } from '../../../persistence/archives/upload-space.js'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import type { Services } from '../../../services/services.js'
 import { IMPORT_LIMITS } from '../limits.js'
@@ -35,10 +36,11 @@ export async function keepForRetry(
     return deleteSpool(folder)
   }
   const hasRelayables = items.has('relayables')
-  await keepOfSpool(
+  const bytes = await keepOfSpool(
     folder,
     (list, position) => isRetried(items, list, position) || (list === 'others_posts' && hasRelayables),
   )
+  await saveSplitBytes(services.db, ended.uid, bytes)
   await setRetry(services.db, ended.id, new Date(services.now().getTime() + hours * HOUR_MS))
 }
 

@@ -87,16 +87,25 @@ const PLAN: SplitPlan = {
   ),
 }
 
+interface SpoolOptions {
+  readonly folder: string
+  readonly maxBytes: number
+  readonly signal?: AbortSignal
+  /** Called with the bytes that the lists may take, before they are longer. Throws if there is no space for them. */
+  readonly reserve?: (bytes: number) => Promise<void>
+}
+
 /** Reads an archive once and splits it. Whatever the file is, the memory for it stays small. */
 export async function spoolArchive(
   file: ArchiveFile,
-  { folder, maxBytes, signal }: { readonly folder: string; readonly maxBytes: number; readonly signal?: AbortSignal },
+  { folder, maxBytes, signal, reserve = async () => undefined }: SpoolOptions,
 ): Promise<SpooledArchive> {
   const { text, fileInfo } = await openArchiveFile(file, maxBytes)
   await deleteSpool(folder)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const spool = new Spool(folder)
   const requireSpace = openSpaceCheck(folder)
+  let reservedBytes = 0
   try {
     for await (const part of splitJson(text, PLAN)) {
       signal?.throwIfAborted()
@@ -106,7 +115,12 @@ export async function spoolArchive(
         await requireSpace(part.text.length)
         await spool.add(part.path, parsePart(part.text))
       }
+      if (spool.bytes() > reservedBytes) {
+        reservedBytes = spool.bytes() + IMPORT_LIMITS.partBytes
+        await reserve(reservedBytes)
+      }
     }
+    await reserve(spool.bytes())
     await spool.flush()
   } finally {
     await spool.close()
@@ -132,11 +146,12 @@ export async function deleteSpool(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true })
 }
 
-/** Keeps the items of a split archive that are chosen, under their positions, and deletes the others. */
+/** Keeps the items of a split archive that are chosen, under their positions, and deletes the others. Returns the bytes of the kept ones. */
 export async function keepOfSpool(
   folder: string,
   isKept: (list: SpooledList, position: number) => boolean,
-): Promise<void> {
+): Promise<number> {
+  let bytes = 0
   const keptFolder = `${folder}-kept`
   await deleteSpool(keptFolder)
   await mkdir(keptFolder, { recursive: true, mode: 0o700 })
@@ -144,7 +159,9 @@ export async function keepOfSpool(
     const handle = await open(join(keptFolder, list), 'a', 0o600)
     try {
       for await (const line of linesOf(join(folder, list))) {
-        if (isKept(list, Number(line.slice(0, line.indexOf('\t'))))) await handle.appendFile(`${line}\n`)
+        if (!isKept(list, Number(line.slice(0, line.indexOf('\t'))))) continue
+        await handle.appendFile(`${line}\n`)
+        bytes += Buffer.byteLength(line) + 1
       }
     } finally {
       await handle.close()
@@ -152,6 +169,7 @@ export async function keepOfSpool(
   }
   await deleteSpool(folder)
   await rename(keptFolder, folder)
+  return bytes
 }
 
 /** A batch of items after a position of the list, with the next position. */
@@ -194,6 +212,8 @@ interface SpoolFile {
   readonly handle: FileHandle
   pending: string
   count: number
+  /** What is written, and what is pending. */
+  bytes: number
 }
 
 const PENDING_CHARACTERS = 262_144
@@ -220,6 +240,7 @@ class Spool {
         const file = await this.#file(name)
         file.pending = ''
         file.count = 0
+        file.bytes = 0
         await file.handle.truncate()
       }
     }
@@ -237,7 +258,9 @@ class Spool {
     const position = this.#positions.get(path) ?? 0
     this.#positions.set(path, position + 1)
     const file = await this.#file(list)
-    file.pending += `${position}\t${JSON.stringify(value)}\n`
+    const line = `${position}\t${JSON.stringify(value)}\n`
+    file.pending += line
+    file.bytes += Buffer.byteLength(line)
     file.count += 1
     this.#checkCounts()
     if (file.pending.length > PENDING_CHARACTERS) await flushFile(file)
@@ -246,6 +269,13 @@ class Spool {
   counts(): SpooledArchive['counts'] {
     const counts = SPOOLED_LISTS.map((list) => [list, this.#files.get(list)?.count ?? 0])
     return Object.fromEntries(counts) as SpooledArchive['counts']
+  }
+
+  /** The bytes of all lists. */
+  bytes(): number {
+    let bytes = 0
+    for (const file of this.#files.values()) bytes += file.bytes
+    return bytes
   }
 
   async flush(): Promise<void> {
@@ -268,7 +298,7 @@ class Spool {
   async #file(list: SpooledList): Promise<SpoolFile> {
     const openFile = this.#files.get(list)
     if (openFile !== undefined) return openFile
-    const file = { handle: await open(join(this.#folder, list), 'a', 0o600), pending: '', count: 0 }
+    const file = { handle: await open(join(this.#folder, list), 'a', 0o600), pending: '', count: 0, bytes: 0 }
     this.#files.set(list, file)
     return file
   }

@@ -23,6 +23,7 @@ import { readArchiveOwner } from '../reading/archive-owner.js'
 import { openSealedFile } from '../reading/sealed-file.js'
 import { deleteSpool, spoolArchive } from '../reading/spool-archive.js'
 import { deleteUploadedFiles } from './receive-upload.js'
+import { reserveSplitBytes } from './upload-space.js'
 
 const HEARTBEAT_INTERVAL_MS = 5_000
 const MINUTE_MS = 60_000
@@ -74,6 +75,7 @@ async function storeCheck(services: Services, upload: ImportUpload, signal: Abor
     folder: importFolder(services, { uid }),
     maxBytes: services.config.importBytes,
     signal,
+    reserve: (bytes) => reserveSplitBytes(services, upload, bytes),
   })
   const owner = readArchiveOwner(spooled.values)
   await identifyOrRecord(services, SYSTEM_ACTOR, owner, user)

@@ -5,10 +5,12 @@ import {
   findUploadSpace,
   finishWriting,
   lockReservedBytes,
+  saveSplitBytes,
   saveUploadSpace,
   type UploadSpace,
 } from '../../../persistence/archives/upload-space.js'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
+import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import type { Services } from '../../../services/services.js'
 import { IMPORT_LIMITS } from '../limits.js'
 
@@ -96,6 +98,21 @@ async function reserve(
   const space = { uid, reservedBytes, writingUntil }
   await saveUploadSpace(transaction, space)
   return space
+}
+
+/** Reserves space for the lists of an archive that is being split. The archive is refused if the other uploads leave no space. */
+export async function reserveSplitBytes(
+  services: Services,
+  { uid, archiveBytes, photoBytes }: ImportUpload,
+  splitBytes: number,
+): Promise<void> {
+  await inRequestTransaction(services, async (transaction) => {
+    const otherBytes = await lockReservedBytes(transaction, uid)
+    if (otherBytes + archiveBytes + photoBytes + splitBytes > services.config.importTotalBytes) {
+      throw new ArchiveError('no_space', 'Other archives use the space for the lists of the archive.')
+    }
+    await saveSplitBytes(transaction, uid, splitBytes)
+  })
 }
 
 export function arrivedBytes({ archiveBytes, photoBytes }: ImportUpload, kind: UploadKind): number {
