@@ -75,6 +75,29 @@ export async function stopReceiving(
   return stopInOrder(transaction, pairs, ENDED_RECEIVING_SQL)
 }
 
+interface BlockedContact extends SharingPair {
+  /** Person id of the user. */
+  readonly ownPersonId: number
+  /** The person shares with the user as well. */
+  readonly isMutual: boolean
+}
+
+/** The contacts with a person of users who share with them, and block them. */
+export async function findBlockedContacts(
+  transaction: Knex.Transaction,
+  personId: number,
+): Promise<readonly BlockedContact[]> {
+  return queryRows<BlockedContact>(
+    transaction,
+    `select contacts.user_id as "userId", contacts.person_id as "personId", users.person_id as "ownPersonId", sharing as "isMutual"
+     from contacts
+     join blocks on blocks.user_id = contacts.user_id and blocks.person_id = contacts.person_id
+     join users on users.id = contacts.user_id
+     where contacts.person_id = ? and receiving order by contacts.user_id`,
+    [personId],
+  )
+}
+
 /** Locks the rows first: whether a row is deleted or updated depends on its other flag. */
 async function stopInOrder(
   transaction: Knex.Transaction,

@@ -153,6 +153,38 @@ describe('an account migration', () => {
     ])
   })
 
+  it('ends the contact with the new identity of a user who blocks the old one, and the new pod gets it', async () => {
+    await addAspect(pod, ann.userId, [quin2])
+    await addAspect(pod, ben.userId, [quin2])
+    await pod.db('contacts').where({ userId: ben.userId }).update({ sharing: true })
+    await pod.db('blocks').insert([ann, ben].map(({ userId }) => ({ userId, personId: quin.id })))
+
+    expect(await receive(pod, publicMessage(quin, migrationOf(quin, quin2)))).toEqual(allStored)
+
+    expect(await pod.db('blocks').orderBy('userId').select('userId', 'personId')).toEqual([
+      { userId: ann.userId, personId: quin2.id },
+      { userId: ben.userId, personId: quin2.id },
+    ])
+    expect(await pod.db('contacts').select('userId', 'sharing', 'receiving')).toEqual([
+      { userId: ben.userId, sharing: true, receiving: false },
+    ])
+    expect(await pod.db('aspectMemberships')).toEqual([])
+    const contact = { record: 'contact', personId: quin2.id, sharing: false, blocking: true }
+    expect(await pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')).toEqual([
+      { ...contact, userId: ann.userId },
+      { ...contact, userId: ben.userId },
+    ])
+  })
+
+  it('to a local account ends the contact of a user who blocks the old identity, for both people', async () => {
+    await addAspect(pod, ben.userId, [{ id: ann.id }])
+    await pod.db('contacts').insert({ userId: ann.userId, personId: ben.id, sharing: true })
+    await pod.db('blocks').insert({ userId: ben.userId, personId: quin.id })
+    const to = { address: ann.address, privateKey: await loadPrivateKey(pod, ann.id) }
+    expect(await receive(pod, publicMessage(quin, migrationOf(quin, to)))).toEqual(allStored)
+    expect(await pod.db('contacts')).toEqual([])
+  })
+
   it('is applied if the new identity has the key of the old one, as Friendica keeps it', async () => {
     const post = await addPost(pod, quin)
     const fake = { ...pod.fakePods.person('quin3@r.example'), privateKey: quin.privateKey, publicKey: quin.publicKey }

@@ -118,19 +118,31 @@ async function updateRemoteProfile(
   if (owner !== undefined) await replaceProfiles(transaction, [toProfileValues(profile, owner, { acceptedAt, now })])
 }
 
+interface Contact {
+  readonly userId: number
+  readonly ownPersonId: number
+  readonly receiving: boolean
+  readonly blocking: boolean
+}
+
 /** Sends the contacts of local users to the new pod, which does not know yet who shares with the moved person. */
 async function dispatchContacts(services: Services, transaction: Knex.Transaction, personId: number): Promise<void> {
-  const contacts: readonly { userId: number; receiving: boolean; ownPersonId: number }[] = await transaction('contacts')
+  const contacts: readonly Contact[] = await transaction('contacts')
     .join('users', 'users.id', 'contacts.userId')
     .where({ 'contacts.personId': personId })
     .where((either) => either.where({ sharing: true }).orWhere({ receiving: true }))
-    .orderBy('userId')
-    .select('userId', 'receiving', 'users.personId as ownPersonId')
+    .orderBy('contacts.userId')
+    .select('contacts.userId', 'receiving', 'users.personId as ownPersonId')
+    .select(
+      transaction.raw(
+        'exists (select from blocks where blocks.user_id = contacts.user_id and blocks.person_id = contacts.person_id) as blocking',
+      ),
+    )
   await enqueueJobs(
     services,
     transaction,
-    contacts.map(({ userId, receiving, ownPersonId }) =>
-      newDispatchJob(ownPersonId, { record: 'contact', userId, personId, sharing: receiving, blocking: false }),
+    contacts.map(({ userId, receiving, ownPersonId, blocking }) =>
+      newDispatchJob(ownPersonId, { record: 'contact', userId, personId, sharing: receiving, blocking }),
     ),
   )
 }
