@@ -146,7 +146,7 @@ export interface DueAnnouncement {
 
 /**
  * Leases announcements that are due: other processes do not see them until the lease is over. A pod that did not answer is due as soon
- * as it answers other messages again. A pod gets an earlier move of the same person first.
+ * as it answers other messages again. A pod gets an earlier move of the same person first: the next one waits for its answer.
  */
 export async function leaseDueAnnouncements(
   db: Knex,
@@ -162,10 +162,11 @@ export async function leaseDueAnnouncements(
            and last_status is null and pods.offline_since is null)
          and not exists (
            select from account_migrations as move
-           join account_migrations as earlier on earlier.new_person_id in (move.new_person_id, move.old_person_id) and earlier.id < move.id
+           join account_migrations as earlier on earlier.new_person_id in (move.new_person_id, move.old_person_id)
+             and earlier.id < move.id and earlier.envelope is not null
            join migration_announcements as before on before.migration_id = earlier.id
            where move.id = migration_announcements.migration_id and before.pod_id = migration_announcements.pod_id
-             and before.attempted_at is null and before.given_up_at is null
+             and before.delivered_at is null and before.given_up_at is null and before.last_status is null
          )
        order by due_at limit :limit for update of migration_announcements skip locked
      ), leased as (

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
@@ -95,6 +96,28 @@ it('the earlier moves of an archive are announced to the pods that it names, bef
   await sendDueAnnouncements(pod, forever)
   const stored = await pod.db('account_migrations').orderBy('id').pluck('envelope')
   expect(told.received.map(({ body }) => body)).toEqual(stored)
+})
+
+it('a pod that was away gets the earlier move before the newest one', async () => {
+  const away = await addRecordingPod(pod.fakePods, pod, `away-${newGuid().slice(0, 8)}.example:3000`)
+  const receiveAt = `${away.host}/receive/public`
+  pod.fakePods.script(receiveAt, (_request, response) => void response.destroy())
+  await importWith({
+    contacts: [archivedContact(`carl@${away.host}`)],
+    migrations: [{ old_address: anna.address, envelope: envelopeOfMove(anna, bella) }],
+  })
+  const announcements = () =>
+    pod.db('migration_announcements').where({ podId: away.id }).orderBy('migrationId').select('attemptedAt')
+  await sendDueAnnouncements(pod, forever)
+  expect(await announcements()).toEqual([{ attemptedAt: expect.any(Date) }, { attemptedAt: null }])
+
+  const bodies: string[] = []
+  pod.fakePods.script(receiveAt, async (request, response) => {
+    bodies.push(await text(request))
+    response.writeHead(202).end()
+  })
+  await sendDueAnnouncements(pod.at(new Date(Date.now() + 10 * 60_000)), forever)
+  expect(bodies).toEqual(await pod.db('account_migrations').orderBy('id').pluck('envelope'))
 })
 
 it('an earlier move is left out if its signatures do not hold, or if it leads to another account', async () => {
