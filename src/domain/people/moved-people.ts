@@ -1,4 +1,9 @@
-import { findEnvelopeOfMove, findMovedPerson, type MovedPerson } from '../../persistence/people/moved-people.js'
+import {
+  findEnvelopeOfMove,
+  findMovedPerson,
+  findRecentAddresses,
+  type MovedPerson,
+} from '../../persistence/people/moved-people.js'
 import { isGuid } from '../../protocol/values.js'
 import type { Services } from '../../services/services.js'
 
@@ -16,4 +21,12 @@ export async function findMovedLocalPerson(
 /** The signed message of a move from or to this pod, by the guid of the old account. */
 export async function findMoveEnvelope({ db }: Pick<Services, 'db'>, oldGuid: string): Promise<string | undefined> {
   return isGuid(oldGuid) ? findEnvelopeOfMove(db, oldGuid) : undefined
+}
+
+/** Time for which a page names the former address of a person. */
+const FORMER_ADDRESS_DAYS = 30
+
+/** The addresses that a person had until lately, which their page names. */
+export async function listFormerAddresses({ db }: Pick<Services, 'db'>, personId: number): Promise<readonly string[]> {
+  return findRecentAddresses(db, personId, FORMER_ADDRESS_DAYS)
 }

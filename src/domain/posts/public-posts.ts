@@ -2,6 +2,7 @@ import { type QueryBuilder, raw } from 'objection'
 import { Comment } from '../../persistence/models/comment.js'
 import { Person } from '../../persistence/models/person.js'
 import { Post } from '../../persistence/models/post.js'
+import { findNewestAddresses } from '../../persistence/people/moved-people.js'
 import { isRestrictedSql } from '../../persistence/people/restricted-people.js'
 import { isAuthorUnblockedSql } from '../../persistence/posts/visibility.js'
 import type { ListPage } from '../../persistence/sql/id-page.js'
@@ -227,18 +228,23 @@ export async function findCommentPosition(
 }
 
 interface KnownNames {
+  /** By the address in the text; a person who has moved is named by their newest identity. */
   readonly people: ReadonlyMap<string, Person>
+  /** The newest addresses of people who have moved, by those in the text. */
+  readonly newest: ReadonlyMap<string, string>
   /** Addresses of the authors, by guid of the post. */
   readonly posts: ReadonlyMap<string, string>
 }
 
-/** Finds the known people and public posts among addresses and guids. */
+/** Finds the known people and public posts among addresses, also those of authors of linked posts, and guids. */
 export async function findKnownNames(
   services: Pick<Services, 'db'>,
   { addresses, guids }: { readonly addresses: readonly string[]; readonly guids: readonly string[] },
 ): Promise<KnownNames> {
+  const named = addresses.slice(0, PUBLIC_POST_LIMITS.namesOnPage)
+  const newest = named.length === 0 ? new Map<string, string>() : await findNewestAddresses(services.db, named)
   const [people, posts] = await Promise.all([
-    addresses.length === 0 ? [] : Person.byAddresses(services.db, addresses.slice(0, PUBLIC_POST_LIMITS.namesOnPage)),
+    named.length === 0 ? [] : Person.byAddresses(services.db, [...named, ...newest.values()]),
     guids.length === 0
       ? []
       : Post.query(services.db)
@@ -246,8 +252,15 @@ export async function findKnownNames(
           .whereIn('posts.guid', guids.slice(0, PUBLIC_POST_LIMITS.namesOnPage))
           .withGraphFetched('author'),
   ])
+  const byAddress = new Map(people.map((person) => [person.address, person]))
   return {
-    people: new Map(people.map((person) => [person.address, person])),
+    people: new Map(
+      named.flatMap((address) => {
+        const person = byAddress.get(newest.get(address) ?? address)
+        return person === undefined ? [] : [[address, person] as const]
+      }),
+    ),
+    newest,
     posts: new Map(posts.flatMap(({ guid, author }) => (author ? [[guid, author.address] as const] : []))),
   }
 }

@@ -53,6 +53,7 @@ export const PAGES = {
   'page.pages_of_comments': 'Seiten mit Kommentaren',
   'page.no_comments_here': 'Auf dieser Seite sind keine Kommentare.',
   'page.feed_of': 'Öffentliche Beiträge von {name}',
+  'page.former_address': 'früher <code>{address}</code>',
   'page.location': 'Ort',
   'page.gender': 'Geschlecht',
   'page.birthday': 'Geburtstag',

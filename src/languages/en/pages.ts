@@ -52,6 +52,7 @@ export const PAGES = {
   'page.pages_of_comments': 'Pages of comments',
   'page.no_comments_here': 'There are no comments on this page.',
   'page.feed_of': 'Public posts of {name}',
+  'page.former_address': 'was <code>{address}</code>',
   'page.location': 'Location',
   'page.gender': 'Gender',
   'page.birthday': 'Birthday',

@@ -53,6 +53,7 @@ export const PAGES = {
   'page.pages_of_comments': 'Páginas de comentarios',
   'page.no_comments_here': 'No hay comentarios en esta página.',
   'page.feed_of': 'Publicaciones públicas de {name}',
+  'page.former_address': 'antes <code>{address}</code>',
   'page.location': 'Lugar',
   'page.gender': 'Género',
   'page.birthday': 'Cumpleaños',

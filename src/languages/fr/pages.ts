@@ -53,6 +53,7 @@ export const PAGES = {
   'page.pages_of_comments': 'Pages de commentaires',
   'page.no_comments_here': 'Il n’y a pas de commentaires sur cette page.',
   'page.feed_of': 'Publications publiques de {name}',
+  'page.former_address': 'auparavant <code>{address}</code>',
   'page.location': 'Lieu',
   'page.gender': 'Genre',
   'page.birthday': 'Anniversaire',

@@ -98,6 +98,19 @@ export async function findEnvelopeOfMove(db: Knex, oldGuid: string): Promise<str
   return move?.envelope
 }
 
+/** The addresses from which a person has moved within this number of days, the latest move first. */
+export async function findRecentAddresses(db: Knex, personId: number, days: number): Promise<readonly string[]> {
+  const rows = await queryRows<{ readonly address: string }>(
+    db,
+    `select coalesce(old.address, old_address) as address
+     from account_migrations left join people as old on old.id = old_person_id
+     where new_person_id = ? and account_migrations.created_at > now() - make_interval(days => ?)
+     order by account_migrations.id desc`,
+    [personId, days],
+  )
+  return rows.map(({ address }) => address)
+}
+
 /** The newest addresses of people who have moved, by the old ones. */
 export async function findNewestAddresses(
   db: Knex,
@@ -139,30 +152,4 @@ export async function countMovesInARow(
     { from, to },
   )
   return moves
-}
-
-interface LocalIdentity {
-  readonly id: number
-  readonly address: string
-}
-
-/**
- * The account of this pod that has moved, maybe in several steps, to this person of another pod. It has written what the person has
- * here without a signature. Undefined: there is none, or two accounts have moved to the person: nothing shows which of them has written what.
- */
-export async function findEarlierLocalIdentity(db: Knex, personId: number): Promise<LocalIdentity | undefined> {
-  const [nearest, next] = await queryRows<LocalIdentity & { readonly depth: number }>(
-    db,
-    `with recursive before(id, depth) as (
-       select old_person_id, 1 from account_migrations where new_person_id = :personId and old_person_id is not null
-       union
-       select old_person_id, depth + 1 from before join account_migrations on new_person_id = before.id
-       where old_person_id is not null and depth < 100
-     )
-     select people.id, people.address, depth
-     from before join people on people.id = before.id and people.pod_id is null
-     order by depth limit 2`,
-    { personId },
-  )
-  return nearest === undefined || nearest.depth === next?.depth ? undefined : nearest
 }

@@ -9,6 +9,7 @@ import { feedUrl } from './feed.js'
 import { followForm } from './follow-page.js'
 import { type PreviewImage, pageHead } from './head.js'
 import { escapeHtml, page } from './html.js'
+import { messageHtml } from './language/message-markup.js'
 import type { PageContext, PageTexts } from './language/page-texts.js'
 import { pageLinks, positionQuery } from './list-pages.js'
 import { avatarHtml, ownPath } from './people.js'
@@ -18,6 +19,8 @@ import { birthdayText } from './time.js'
 export interface PersonPageData {
   readonly person: Person
   readonly profile: Profile
+  /** The addresses from which the person has moved lately. */
+  readonly formerAddresses: readonly string[]
   readonly posts: readonly PublicPost[]
   readonly list: ListPage<Pick<Post, 'id' | 'createdAt'>>
   readonly position: PagePosition | undefined
@@ -29,7 +32,7 @@ const BELOW_HEADING = 3
 
 /** The public page of a local person. */
 export function personPage(
-  { person, profile, posts, list, position, names }: PersonPageData,
+  { person, profile, formerAddresses, posts, list, position, names }: PersonPageData,
   pod: PageContext,
 ): string {
   const { t, url, podName } = pod
@@ -56,7 +59,7 @@ export function personPage(
 <header class="by profile">${avatarHtml(person, pod, 'large')}<div>
 <h1><bdi>${escapeHtml(name)}</bdi></h1>
 <p><code>${escapeHtml(person.address)}</code></p>
-${tagLine(profile)}</div></header>
+${formerAddressLines(t, formerAddresses)}${tagLine(profile)}</div></header>
 ${bio.trim() === '' ? '' : `<div class="text" dir="auto">\n${writeExcerpt(bio, names).html}\n</div>\n`}${details(t, profile)}
 ${followForm(t, person)}
 </section>`,
@@ -76,6 +79,12 @@ ${followForm(t, person)}
 function avatarOf({ imageUrl }: Profile, podUrl: string): PreviewImage | undefined {
   const path = ownPath(imageUrl, podUrl)
   return path === undefined ? undefined : { url: `${podUrl}${path}` }
+}
+
+function formerAddressLines(t: PageTexts, addresses: readonly string[]): string {
+  return addresses
+    .map((address) => `<p class="soft small">${messageHtml(t, 'page.former_address', { address })}</p>\n`)
+    .join('')
 }
 
 function tagLine({ tags }: Profile): string {

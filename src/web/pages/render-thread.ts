@@ -17,10 +17,9 @@ export function findNames(texts: readonly string[]): {
   readonly addresses: readonly string[]
   readonly guids: readonly string[]
 } {
-  return {
-    addresses: [...new Set(texts.flatMap(readMentions).map(({ address }) => address))],
-    guids: [...new Set(texts.flatMap(readLinks).map(({ guid }) => guid))],
-  }
+  const links = texts.flatMap(readLinks)
+  const addresses = [...texts.flatMap(readMentions).map(({ address }) => address), ...links.map(({ author }) => author)]
+  return { addresses: [...new Set(addresses)], guids: [...new Set(links.map(({ guid }) => guid))] }
 }
 
 export const renderPostPage = taskOf<WithoutNames<PostPageData>>(postPage)

@@ -4,6 +4,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { findNewAccountRefusals } from '../../../src/domain/accounts/accounts.js'
 import { loadPrivateKey } from '../../../src/domain/accounts/private-keys.js'
 import { requestExport } from '../../../src/domain/archives/exports.js'
+import { newGuid } from '../../../src/domain/new-guid.js'
+import { INBOUND_LIMITS } from '../../../src/federation/inbound/limits.js'
 import { forwardEnvelope } from '../../../src/federation/outbound/forward-envelope.js'
 import type { AccountMigrationEntity } from '../../../src/protocol/entities/people.js'
 import { decryptEnvelope } from '../../../src/protocol/envelopes/encrypted-envelope.js'
@@ -12,7 +14,7 @@ import { signMigration } from '../../../src/protocol/signatures/migration-signat
 import { prune } from '../../../workers/handlers/maintenance.js'
 import { openBrowser } from '../../support/browser/scriptless-browser.js'
 import { addPost } from '../../support/databases/rows.js'
-import { commentBy, profileOf } from '../../support/federation/entities.js'
+import { commentBy, likeBy, postBy, profileOf } from '../../support/federation/entities.js'
 import { type FakePerson, type FakePods, startFakePods } from '../../support/federation/fake-pods.js'
 import { allStored, privateMessage, publicMessage, receive } from '../../support/federation/inbound-messages.js'
 import { confirmMailbox, runMails } from '../../support/mail/mail-runs.js'
@@ -171,8 +173,9 @@ it('private messages for the old account are accepted', async () => {
 it('a comment that comes late goes on to the new pod unchanged, and its author learns of the move', async () => {
   const post = await addPost(api.pod, (await api.pod.db('people').where({ address: quin.address }).first()) as never)
   const carl = fakePods.person('carl@c.example')
-  await addRemotePerson(api.pod, carl.address, carl)
-  const message = publicMessage(carl, commentBy(carl, post))
+  const author = await addRemotePerson(api.pod, carl.address, carl)
+  const comment = commentBy(carl, post)
+  const message = publicMessage(carl, comment)
   await receive(api.pod, message)
 
   const [forwarded, ...more] = await api.pod.db('outbox').where({ name: 'forward-envelope' }).pluck('data')
@@ -181,6 +184,33 @@ it('a comment that comes late goes on to the new pod unchanged, and its author l
   expect(await api.pod.db('pods').where({ id: forwarded.podId }).first()).toMatchObject({ host: 'q.example' })
   const told = await api.pod.db('deliveries').join('pods', 'pods.id', 'podId').pluck('host')
   expect(told).toEqual(['c.example'])
+
+  // However often its author sends it, it goes on once; so does each of many, up to the limit of a day for their pod.
+  const count = async () => (await api.pod.db('outbox').where({ name: 'forward-envelope' })).length
+  await receive(api.pod, message, message)
+  await receive(api.pod, message)
+  expect(await count()).toBe(1)
+  await receive(api.pod, publicMessage(carl, likeBy(carl, post)))
+  expect(await count()).toBe(2)
+  const other = fakePods.person('cora@c.example')
+  await addRemotePerson(api.pod, other.address, other)
+  const sameGuid = commentBy(other, post, { guid: comment.guid })
+  await receive(api.pod, publicMessage(other, sameGuid))
+  expect(await count()).toBe(3)
+  await api.pod.db('forwarded_relayables').insert(
+    Array.from({ length: INBOUND_LIMITS.forwardedOfPodADay - 4 }, () => ({
+      ...{ authorId: author.id, guid: newGuid(), podId: author.podId },
+    })),
+  )
+  const late = [commentBy(carl, post), commentBy(carl, post)].map((entity) => publicMessage(carl, entity))
+  await receive(api.pod, ...late)
+  expect(await count()).toBe(4)
+  await api.pod.db('forwarded_relayables').update({ forwardedAt: api.pod.db.raw(`now() - interval '25 hours'`) })
+  await receive(api.pod, ...late)
+  expect(await count()).toBe(5)
+  await api.pod.db('forwarded_relayables').update({ forwardedAt: api.pod.db.raw(`now() - interval '401 days'`) })
+  await prune(api.pod)
+  expect(await api.pod.db('forwarded_relayables')).toEqual([])
 
   // What the new pod relays is stored, and not sent back.
   await api.pod.db('outbox').delete()
@@ -289,6 +319,42 @@ it('e-mail address, password and second factor are deleted 30 days after the mov
   expect(await api.pod.db('users').where({ id: eve.viewer.userId }).first()).toMatchObject({
     email: 'eve@mail.example',
   })
+})
+
+it('pages lead from mentions of the old address, and from links that name it, to the newest identity', async () => {
+  const { hana } = await api.people('hana')
+  const [olga, rosa] = [fakePods.person('olga@o.example'), fakePods.person('rosa@r.example')]
+  for (const person of [olga, rosa]) await addRemotePerson(api.pod, person.address, person)
+  const linked = postBy(olga)
+  expect(await receive(api.pod, publicMessage(olga, linked))).toEqual(allStored)
+  const entity = {
+    ...{ type: 'account_migration' as const, author: olga.address, old_identity: olga.address },
+    profile: profileOf(rosa, { first_name: 'Rosa' }),
+    signature: signMigration({ from: olga.address, to: rosa.address }, rosa.privateKey),
+    remote_photo_path: undefined,
+  }
+  expect(await receive(api.pod, publicMessage(olga, entity))).toEqual(allStored)
+  const link = `diaspora://${olga.address}/post/${linked.guid}`
+  const { body: post } = await hana.post('/posts', { body: `@{Olga; ${olga.address}} wrote ${link}`, public: true })
+
+  const { body } = await get(`/posts/${post.guid}`)
+  expect(body).toContain(`href="/people/${rosa.guid}"`)
+  expect(body).not.toContain(`href="/people/${olga.guid}"`)
+  expect(body).toContain(`href="/posts/${linked.guid}"`)
+})
+
+it('the page of a person who has moved here names the former address for 30 days', async () => {
+  const { gina } = await api.people('gina')
+  const page = async () => (await get(`/people/${gina.guid}`)).body
+  expect(await page()).not.toContain('was <code>')
+  const move = { oldAddress: 'gina@old.example', newPersonId: gina.viewer.personId, signature: '' }
+  await api.pod.db('account_migrations').insert(move)
+  expect(await page()).toContain('was <code>gina@old.example</code>')
+  await api.pod
+    .db('account_migrations')
+    .where({ newPersonId: gina.viewer.personId })
+    .update({ createdAt: api.pod.db.raw(`now() - interval '31 days'`) })
+  expect(await page()).not.toContain('gina@old.example')
 })
 
 it('nothing leads to a blocked pod', async () => {

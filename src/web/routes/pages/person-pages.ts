@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { findMovedLocalPerson, type MovedPerson } from '../../../domain/people/moved-people.js'
+import { findMovedLocalPerson, listFormerAddresses, type MovedPerson } from '../../../domain/people/moved-people.js'
 import { findKnownPerson, findLocalPerson } from '../../../domain/people/people.js'
 import { findPublicPostPage, listPublicPosts, readPublicPosts } from '../../../domain/posts/public-posts.js'
 import { lookUpFollowUrl, readVisitorAccount } from '../../../federation/discovery/follow-url.js'
@@ -54,12 +54,14 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
     if (profile === undefined) throw new Error(`Person ${person.guid} has no profile.`)
     const position = readPosition(request)
     const list = await findPublicPostPage(services, person.id, position)
+    const formerAddresses = await listFormerAddresses(services, person.id)
     const { language } = textsFor(request, reply)
-    const key = JSON.stringify(['person', language, person.guid, person.name, profile, list, position])
+    const key = JSON.stringify(['person', language, person.guid, person.name, profile, formerAddresses, list, position])
     const html = await app.publicPages.cache.get(key, async () =>
       app.publicPages.renderer.personPage(language, {
         person,
         profile,
+        formerAddresses,
         posts: await readPublicPosts(services, list),
         list,
         position,
