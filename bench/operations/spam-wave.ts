@@ -43,7 +43,7 @@ export async function* benchSpamWave(_options: BenchOptions): AsyncGenerator<Res
     const cleaning = await millisecondsOf(async () => {
       for (const { id } of open) {
         const parts = { hide: true, remove: false, filter: true, authors: 'none', pods: 'none', except: [] } as const
-        const { action } = await cleanCluster(services, COMMAND_ACTOR, id, parts, { reason: 'Spam wave' })
+        const { action } = await cleanCluster(services, COMMAND_ACTOR, { id, ...parts }, { reason: 'Spam wave' })
         await finishBackgroundTasks(services)
         if (action !== undefined) actions.push(action.id)
       }

@@ -134,8 +134,7 @@ async function clean(id: number, { dryRun, yes, ...options }: CleanOptions): Pro
       const actor = await getActor(services, options, 'moderation')
       const plan = await previewCleaning(services, actor, id, parts)
       if (dryRun) return { preview: plan }
-      const confirmedParts = { ...parts, confirm: String(plan.remove) }
-      return cleanCluster(services, actor, id, confirmedParts, options)
+      return cleanCluster(services, actor, { id, ...parts, confirm: String(plan.remove) }, options)
     },
   )
   const { hide, remove, people, authors, pods, filter } = preview

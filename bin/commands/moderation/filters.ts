@@ -69,7 +69,7 @@ export function filterCommands(program: Command): void {
     .description('Changes a filter. Options that are not given stay unchanged.')
     .addHelpText('after', '\nExample:\n  pod filters set 7 --state active --reason "No wrong hits in a week"')
     .action((id: number, options: RuleOptions) =>
-      change(options, (services, actor) => changeFilter(services, actor, id, inputOf(options), options)),
+      change(options, (services, actor) => changeFilter(services, actor, { id, ...inputOf(options) }, options)),
     )
 
   withActorOptions(filters.command('apply'))

@@ -162,8 +162,7 @@ async function change<Table extends NetworkRuleTable>(
     changeNetworkRule(
       services,
       await getActor(services, options, 'moderation'),
-      { table, id },
-      { severity, comment, until },
+      { table, id, severity, comment, until },
       { reason },
     ),
   )

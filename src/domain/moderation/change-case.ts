@@ -33,7 +33,7 @@ export function takeCase(
   id: number,
   { force = false, reason }: CaseOptions & { readonly force?: boolean | undefined },
 ): Promise<CaseChange> {
-  return changeCase(services, actor, id, reason, async (caseRow, change) => {
+  return changeCase(services, actor, { id, reason }, async (caseRow, change) => {
     if (caseRow.state === 'taken' && caseRow.takenById === actor.userId) return false
     if (caseRow.state === 'taken' && !force) {
       throw new Refusal('taken_by_other', `${caseRow.takenBy} has taken this case.`, {
@@ -53,7 +53,7 @@ export function releaseCase(
   id: number,
   { reason }: CaseOptions,
 ): Promise<CaseChange> {
-  return changeCase(services, actor, id, reason, async (caseRow, change) => {
+  return changeCase(services, actor, { id, reason }, async (caseRow, change) => {
     requireState(caseRow, ['taken'])
     await change({ event: 'released', state: 'open' })
     return true
@@ -68,7 +68,7 @@ export function addCaseNote(
   { text }: { readonly text: string },
 ): Promise<CaseChange> {
   const note = requireReason({ reason: text })
-  return changeCase(services, actor, id, undefined, async (_found, change) => {
+  return changeCase(services, actor, { id }, async (_found, change) => {
     await change({ event: 'noted', text: note })
     return true
   })
@@ -81,7 +81,7 @@ export function resolveCase(
   id: number,
   { withoutAction = false, reason: given }: CaseOptions & { readonly withoutAction?: boolean | undefined },
 ): Promise<CaseChange> {
-  return changeCase(services, actor, id, given, async (caseRow, change, { transaction, reason }) => {
+  return changeCase(services, actor, { id, reason: given }, async (caseRow, change, { transaction, reason }) => {
     requireState(caseRow, ['open', 'taken'])
     const action = withoutAction ? undefined : await transaction('moderation_actions').where({ caseId: id }).first('id')
     if (!withoutAction && action === undefined) {
@@ -99,7 +99,7 @@ export function dismissCase(
   id: number,
   { ignoreFurther = false, reason: given }: CaseOptions & { readonly ignoreFurther?: boolean | undefined },
 ): Promise<CaseChange> {
-  return changeCase(services, actor, id, given, async (caseRow, change, { reason }) => {
+  return changeCase(services, actor, { id, reason: given }, async (caseRow, change, { reason }) => {
     requireState(caseRow, ['open', 'taken'])
     await change({ event: 'dismissed', state: 'dismissed', text: reason, ignoreFurther })
     return true
@@ -112,7 +112,7 @@ export function reopenCase(
   id: number,
   options: CaseOptions,
 ): Promise<CaseChange> {
-  return changeCase(services, actor, id, options.reason, async (caseRow, change) => {
+  return changeCase(services, actor, { id, ...options }, async (caseRow, change) => {
     const reason = requireReason(options)
     requireState(caseRow, ['resolved', 'dismissed'])
     await change({ event: 'reopened', state: 'open', text: reason, ignoreFurther: false })
@@ -131,8 +131,7 @@ interface CaseStep {
 async function changeCase(
   services: ModerationServices,
   actor: Actor,
-  id: number,
-  givenReason: string | undefined,
+  { id, reason: givenReason }: CaseOptions & { readonly id: number },
   run: (
     caseRow: CaseRow,
     change: (step: CaseStep) => Promise<void>,

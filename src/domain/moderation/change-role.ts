@@ -22,7 +22,7 @@ export async function changeRole(
   { role, confirm, caseId, ...options }: ChangeRoleOptions,
 ): Promise<RoleOutcome> {
   requirePower(actor, 'administration')
-  return withLockedUser(services, actor, guid, options, async (transaction, user, reason, admins) => {
+  return withLockedUser(services, actor, { guid, ...options }, async ({ transaction, user, reason, admins }) => {
     const before = user.role ?? 'none'
     if (before === role) return { changed: false, role }
     if (role !== 'admin') requireOtherAdmin(admins, user.id)

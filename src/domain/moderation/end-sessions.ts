@@ -11,7 +11,7 @@ export async function endSessionsAsModerator(
   guid: string,
   options: ActionOptions,
 ): Promise<ActionOutcome> {
-  return withLockedUser(services, actor, guid, options, async (transaction, user, reason) => {
+  return withLockedUser(services, actor, { guid, ...options }, async ({ transaction, user, reason }) => {
     await endAllAccess(transaction, { userId: user.id, address: user.person.address })
     const action = await recordAction(services, transaction, actor, {
       kind: 'end_sessions',

@@ -32,7 +32,7 @@ export function silencePerson(
   guid: string,
   options: ActionOptions,
 ): Promise<ActionOutcome> {
-  return restrictPerson(services, actor, guid, 'silence', options)
+  return restrictPerson(services, actor, { guid, kind: 'silence' }, options)
 }
 
 /** Hides everything by a remote person, drops new messages from them, and makes their contacts inactive. */
@@ -42,7 +42,7 @@ export function blockOnPod(
   guid: string,
   options: RestrictOptions,
 ): Promise<ActionOutcome> {
-  return restrictPerson(services, actor, guid, 'block', options)
+  return restrictPerson(services, actor, { guid, kind: 'block' }, options)
 }
 
 /** Counts what a block of the person would end or hide. */
@@ -68,8 +68,7 @@ async function getAnyPerson(db: Knex, guid: string): Promise<Person> {
 async function restrictPerson(
   services: ModerationServices,
   actor: Actor,
-  guid: string,
-  kind: RestrictionKind,
+  { guid, kind }: { readonly guid: string; readonly kind: RestrictionKind },
   { confirm, ...options }: RestrictOptions,
 ): Promise<ActionOutcome> {
   requirePower(actor, 'moderation')

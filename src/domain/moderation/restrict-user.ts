@@ -19,7 +19,7 @@ export async function suspendAccount(
   guid: string,
   options: ActionOptions,
 ): Promise<ActionOutcome> {
-  return withLockedUser(services, actor, guid, options, async (transaction, user, reason, admins) => {
+  return withLockedUser(services, actor, { guid, ...options }, async ({ transaction, user, reason, admins }) => {
     requireOtherAdmin(admins, user.id)
     if (user.lockedAt !== null) return { changed: false }
     requireNotPodmin(services, user)
@@ -38,13 +38,20 @@ export async function suspendAccount(
   })
 }
 
-/** Finds and locks a local account for an action, and checks the rights. `admins` are locked too. */
+interface LockedUser {
+  readonly transaction: Knex.Transaction
+  readonly user: LocalUser
+  readonly reason: string
+  /** The user ids of all admins. They are locked too. */
+  readonly admins: readonly number[]
+}
+
+/** Finds and locks a local account for an action, and checks the rights. */
 export async function withLockedUser<Outcome>(
   services: Pick<Services, 'db' | 'requestContext' | 'now'>,
   actor: Actor,
-  guid: string,
-  options: Pick<ActionOptions, 'reason' | 'until'>,
-  run: (transaction: Knex.Transaction, user: LocalUser, reason: string, admins: readonly number[]) => Promise<Outcome>,
+  { guid, ...options }: Pick<ActionOptions, 'reason' | 'until'> & { readonly guid: string },
+  run: (locked: LockedUser) => Promise<Outcome>,
 ): Promise<Outcome> {
   requirePower(actor, 'moderation')
   return inRequestTransaction(services, async (transaction) => {
@@ -53,6 +60,6 @@ export async function withLockedUser<Outcome>(
     const reason = requireReason(options)
     requireFutureEnd(services, options.until)
     requireActionOn(actor, user)
-    return run(transaction, user, reason, admins)
+    return run({ transaction, user, reason, admins })
   })
 }

@@ -88,7 +88,7 @@ describe('six people of one pod who post one link under the posts of three users
 
     const parts = { ...only, hide: true, filter: true }
     expect(await previewCleaning(pod, COMMAND_ACTOR, id, parts)).toMatchObject({ hide: 6, remove: 0, people: 6 })
-    const { action } = await cleanCluster(pod, COMMAND_ACTOR, id, parts, { reason })
+    const { action } = await cleanCluster(pod, COMMAND_ACTOR, { id, ...parts }, { reason })
 
     expect(await pod.db('comments').where({ hidden: true })).toHaveLength(6)
     expect(await pod.db('posts').where('commentsCount', '>', 0)).toEqual([])
@@ -114,7 +114,7 @@ describe('six people of one pod who post one link under the posts of three users
     await findClusters(pod)
     const [{ id } = { id: 0 }] = await clusters()
     const clean = (confirm?: string) =>
-      cleanCluster(pod, COMMAND_ACTOR, id, { ...only, remove: true, confirm }, { reason })
+      cleanCluster(pod, COMMAND_ACTOR, { id, ...only, remove: true, confirm }, { reason })
 
     await expect(clean()).rejects.toMatchObject({ reason: 'confirmation_needed', details: { preview: { remove: 6 } } })
     expect(await clean('6')).toMatchObject({ changed: true, preview: { hide: 0, remove: 6 } })
@@ -199,14 +199,14 @@ describe('a cluster of more than 200 items', () => {
     const id = await wave()
     const notifications = await pod.rows('notifications')
 
-    const { action, operation } = await cleanCluster(pod, COMMAND_ACTOR, id, parts, { reason })
+    const { action, operation } = await cleanCluster(pod, COMMAND_ACTOR, { id, ...parts }, { reason })
 
     expect(operation).toMatchObject({ kind: 'cluster.clean', state: 'queued', total: ITEMS })
     expect([await state(), await hidden(), (await pod.db('filters')).length]).toEqual(['cleaning', 0, 1])
     await expect(finishBackgroundTasks(pod, crashInChunk(cleaningTaskHandlers, 2))).rejects.toThrow('the worker dies')
     expect([await state(), await hidden()]).toEqual(['cleaning', 500])
     expect((await readCluster(pod, COMMAND_ACTOR, id)).operation).toMatchObject({ state: 'running', done: 500 })
-    await expect(cleanCluster(pod, COMMAND_ACTOR, id, parts, { reason })).rejects.toMatchObject({
+    await expect(cleanCluster(pod, COMMAND_ACTOR, { id, ...parts }, { reason })).rejects.toMatchObject({
       reason: 'bad_transition',
     })
     await finishBackgroundTasks(pod, cleaningTaskHandlers)
@@ -228,7 +228,7 @@ describe('a cluster of more than 200 items', () => {
 
   it('is shown again by an undo while it is cleaned', async () => {
     const id = await wave()
-    const { action } = await cleanCluster(pod, COMMAND_ACTOR, id, parts, { reason })
+    const { action } = await cleanCluster(pod, COMMAND_ACTOR, { id, ...parts }, { reason })
     await expect(finishBackgroundTasks(pod, crashInChunk(cleaningTaskHandlers, 2))).rejects.toThrow('the worker dies')
 
     await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
@@ -243,7 +243,7 @@ describe('a cluster of more than 200 items', () => {
     const all = { ...parts, remove: true, authors: 'block', confirm: '60' } as const
     const countComments = async () => (await pod.db('comments')).length
 
-    const { operation } = await cleanCluster(pod, COMMAND_ACTOR, id, all, { reason })
+    const { operation } = await cleanCluster(pod, COMMAND_ACTOR, { id, ...all }, { reason })
     expect(operation).toMatchObject({ total: 60 + spammers.length })
     await expect(finishBackgroundTasks(pod, crashInChunk(cleaningTaskHandlers, 3))).rejects.toThrow('the worker dies')
     expect([await state(), await countComments(), await hidden()]).toEqual(['cleaning', 10, 10])
@@ -264,7 +264,7 @@ describe('the ticked authors', () => {
     await findClusters(pod)
     const [{ id } = { id: 0 }] = await clusters()
 
-    const { action, preview } = await cleanCluster(pod, COMMAND_ACTOR, id, { ...only, authors: 'block' }, { reason })
+    const { action, preview } = await cleanCluster(pod, COMMAND_ACTOR, { id, ...only, authors: 'block' }, { reason })
 
     expect(preview).toMatchObject({ authors: 5, hide: 0 })
     const listBlocked = () => pod.db('people').where({ restriction: 'block' })
@@ -289,7 +289,7 @@ describe('the local authors of a cleaning with the choice `lock`', () => {
     const locked = () => pod.db('users').whereNotNull('lockedAt').pluck('username')
     const listBlocked = () => pod.db('people').where({ restriction: 'block' })
 
-    const { action, preview } = await cleanCluster(withPodmin, COMMAND_ACTOR, id, lock, { reason })
+    const { action, preview } = await cleanCluster(withPodmin, COMMAND_ACTOR, { id, ...lock }, { reason })
 
     expect(preview).toMatchObject({ authors: 4, hide: 0 })
     expect([await locked(), (await listBlocked()).length]).toEqual([['gus'], 3])
@@ -313,17 +313,17 @@ describe('the pods of the ticked authors', () => {
     expect(await previewCleaning(pod, COMMAND_ACTOR, id, limit)).toMatchObject({ pods: [] })
     await pod.db('contacts').delete()
 
-    const { action, preview } = await cleanCluster(pod, COMMAND_ACTOR, id, limit, { reason })
+    const { action, preview } = await cleanCluster(pod, COMMAND_ACTOR, { id, ...limit }, { reason })
 
     expect(preview).toMatchObject({ hide: 0, pods: ['s.example'] })
     expect(await pod.db('podRules')).toMatchObject([{ domain: 's.example', state: 'limited', reason }])
     await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
     expect(await pod.db('podRules')).toEqual([])
 
-    const again = await cleanCluster(pod, COMMAND_ACTOR, id, { ...limit, filter: true }, { reason })
+    const again = await cleanCluster(pod, COMMAND_ACTOR, { id, ...limit, filter: true }, { reason })
     await setPodRule(pod, COMMAND_ACTOR, { domain: 's.example', state: 'limited', publicComment: 'Kept' }, { reason })
     const [filter] = await pod.db('filters')
-    await changeFilter(pod, COMMAND_ACTOR, filter.id, { action: 'flag' }, { reason })
+    await changeFilter(pod, COMMAND_ACTOR, { id: filter.id, action: 'flag' }, { reason })
     await undoAction(pod, COMMAND_ACTOR, again.action?.id ?? 0, { reason: 'A mistake' })
     expect(await pod.db('podRules')).toMatchObject([{ publicComment: 'Kept' }])
     expect(await pod.db('filters').pluck('action')).toEqual(['flag'])

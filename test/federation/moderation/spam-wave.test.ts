@@ -53,7 +53,7 @@ it('a wave of 400 items by 40 people of 8 pods is cleaned in at most ten request
   const actions: number[] = []
   for (const { id } of open.items) {
     const parts = { hide: true, remove: false, filter: true, authors: 'none', pods: 'none', except: [] } as const
-    const { action } = await cleanCluster(pod, COMMAND_ACTOR, id, parts, { reason: 'Spam wave' })
+    const { action } = await cleanCluster(pod, COMMAND_ACTOR, { id, ...parts }, { reason: 'Spam wave' })
     await finishBackgroundTasks(pod, cleaningTaskHandlers)
     requests += 1
     if (action !== undefined) actions.push(action.id)

@@ -148,7 +148,12 @@ function cookiesOf(browser: TestBrowser | undefined): string {
   return [...(browser?.cookies ?? [])].map(([name, value]) => `${name}=${value}`).join('; ')
 }
 
-function send(name: string, method: 'GET' | 'POST', url: string, headers: Record<string, string> = {}, payload = '') {
+function send(
+  name: string,
+  method: 'GET' | 'POST',
+  url: string,
+  { headers = {}, payload = '' }: { readonly headers?: Record<string, string>; readonly payload?: string } = {},
+) {
   return console.inject({
     method,
     url,
@@ -224,8 +229,8 @@ describe.each(Object.entries(ACTIONS))('POST %s', (pattern, needed) => {
 
     expect(foreign).not.toBe(own)
     expect((await send(name, 'POST', path)).statusCode).toBe(403)
-    expect((await send(name, 'POST', path, {}, `form=${foreign}`)).statusCode).toBe(403)
-    expect((await send(name, 'POST', path, {}, `form=${own}`)).statusCode).not.toBe(403)
+    expect((await send(name, 'POST', path, { payload: `form=${foreign}` })).statusCode).toBe(403)
+    expect((await send(name, 'POST', path, { payload: `form=${own}` })).statusCode).not.toBe(403)
   })
 
   it('is refused from another site', async () => {
@@ -236,9 +241,9 @@ describe.each(Object.entries(ACTIONS))('POST %s', (pattern, needed) => {
       { 'sec-fetch-site': 'same-site' },
       { origin: 'null', 'sec-fetch-site': 'cross-site' },
     ]
-    for (const headers of others) expect((await send(name, 'POST', path, headers, form)).statusCode).toBe(403)
+    for (const headers of others) expect((await send(name, 'POST', path, { headers, payload: form })).statusCode).toBe(403)
     for (const headers of [{ origin: console.url }, { origin: 'null', 'sec-fetch-site': 'same-origin' }]) {
-      expect((await send(name, 'POST', path, headers, form)).statusCode).not.toBe(403)
+      expect((await send(name, 'POST', path, { headers, payload: form })).statusCode).not.toBe(403)
     }
   })
 

@@ -25,33 +25,33 @@ import { hashToken } from '../token-hash.js'
 
 export type ConfirmedSignUp =
   | { readonly account: Account; readonly requestUid: string | null }
-  /** It waits for a moderator. */
+  /** The sign-up waits for a moderator. */
   | { readonly account?: undefined }
 
 /** Confirms the mailbox of a pending sign-up; opens the account if no decision is missing. */
 export async function confirmSignUp(services: Services, token: string): Promise<ConfirmedSignUp> {
-  const row = await inRequestTransaction(services, async (transaction) => {
-    const pendingCount = await pendingSignUps(transaction)
+  const pendingSignUp = await inRequestTransaction(services, async (transaction) => {
+    const confirmedSignUp = await pendingSignUps(transaction)
       .whereRaw('token_hash = ?', [hashToken(token)])
       .forUpdate()
       .first()
-    if (pendingCount === undefined) throw tokenInvalid()
-    const isWaiting = pendingCount.needsApproval && pendingCount.decidedAt === null
+    if (confirmedSignUp === undefined) throw tokenInvalid()
+    const isWaiting = confirmedSignUp.needsApproval && confirmedSignUp.decidedAt === null
     await transaction('pending_sign_ups')
-      .where({ id: pendingCount.id })
+      .where({ id: confirmedSignUp.id })
       .update({
         confirmedAt: transaction.raw(NOW_SQL),
-        // While it waits for a decision, the link has had its use.
+        // The link has been used. From now on the sign-up waits for the decision of a moderator.
         ...(isWaiting && {
           tokenHash: null,
           expiresAt: databaseTimeIn(transaction, { days: ACCOUNT_LIMITS.undecidedDays }),
         }),
       })
-    return isWaiting ? undefined : pendingCount
+    return isWaiting ? undefined : confirmedSignUp
   })
-  if (row === undefined) return {}
+  if (pendingSignUp === undefined) return {}
   try {
-    return { account: await openAccount(services, row.id), requestUid: row.requestUid }
+    return { account: await openAccount(services, pendingSignUp.id), requestUid: pendingSignUp.requestUid }
   } catch (error) {
     throw isUniqueViolation(error, 'users_email') ? tokenInvalid() : error
   }
@@ -61,21 +61,21 @@ export async function confirmSignUp(services: Services, token: string): Promise<
 async function openAccount(
   services: Services,
   id: number,
-  also: (transaction: Knex.Transaction, userId: number) => Promise<void> = async () => undefined,
+  inSameTransaction: (transaction: Knex.Transaction, userId: number) => Promise<void> = async () => undefined,
 ): Promise<Account> {
-  const row = await pendingSignUps(services.db).where({ id }).first()
-  if (row === undefined || row.username === null || row.passwordHash === null) throw signUpMissing()
-  if (row.needsConfirmation && row.confirmedAt === null) throw signUpMissing()
-  const { username, passwordHash, language, email, invitationId, network, termsVersion } = row
+  const signUp = await pendingSignUps(services.db).where({ id }).first()
+  if (signUp === undefined || signUp.username === null || signUp.passwordHash === null) throw signUpMissing()
+  if (signUp.needsConfirmation && signUp.confirmedAt === null) throw signUpMissing()
+  const { username, passwordHash, language, email, invitationId, network, termsVersion } = signUp
   return createAccount(services, { username, passwordHash, language, pendingId: id }, async (transaction, user) => {
     const deletedCount = await transaction('pending_sign_ups').where({ id }).delete()
     if (deletedCount === 0) throw signUpMissing()
-    const isConfirmed = email !== null && row.confirmedAt !== null
+    const isConfirmed = email !== null && signUp.confirmedAt !== null
     await user.$query(transaction).patch({
       signedUpAt: services.now(),
       signUpIp: await deleteSignUpAddress(transaction, id),
       signUpNetwork: network,
-      ...(termsVersion !== null && { termsVersion, termsAcceptedAt: row.createdAt }),
+      ...(termsVersion !== null && { termsVersion, termsAcceptedAt: signUp.createdAt }),
       ...(isConfirmed && { email, emailConfirmedAt: services.now() }),
       ...(email !== null && !isConfirmed && { unconfirmedEmail: email }),
     })
@@ -84,11 +84,11 @@ async function openAccount(
       await enqueueMails(services, transaction, [
         { kind: 'confirm_email', userId: user.id, mailbox: mailboxMac(services, email) },
       ])
-    await also(transaction, user.id)
+    await inSameTransaction(transaction, user.id)
   })
 }
 
-/** Lets a sign-up in. The account opens at once, or with the confirmation of its mailbox. */
+/** Approves a sign-up. The account opens at once, or with the confirmation of its mailbox. */
 export async function approveSignUp(
   services: Services,
   actor: Actor,
@@ -96,7 +96,7 @@ export async function approveSignUp(
   { reason }: { readonly reason?: string | undefined },
 ): Promise<{ readonly opened: boolean }> {
   requirePower(actor, 'moderation')
-  const row = await decide(services, actor, id, { decision: 'approve', reason }, async (transaction) => {
+  const signUp = await decide(services, actor, { id, decision: 'approve', reason }, async (transaction) => {
     await transaction('pending_sign_ups')
       .where({ id })
       .update({
@@ -104,14 +104,14 @@ export async function approveSignUp(
         expiresAt: databaseTimeIn(transaction, { days: ACCOUNT_LIMITS.undecidedDays }),
       })
   })
-  if (row.needsConfirmation && row.confirmedAt === null) return { opened: false }
+  if (signUp.needsConfirmation && signUp.confirmedAt === null) return { opened: false }
   await openAccount(services, id, (transaction, userId) =>
     enqueueAccountMail(services, transaction, 'sign_up_approved', userId),
   )
   return { opened: true }
 }
 
-/** Refuses a sign-up. Its name is free at once; the row ends with the mail about it. */
+/** Rejects a sign-up. Its name is free at once. Its row is deleted at once, or after the mail about it. */
 export async function rejectSignUp(
   services: Services,
   actor: Actor,
@@ -119,7 +119,7 @@ export async function rejectSignUp(
   { reason, answer }: { readonly reason?: string | undefined; readonly answer?: string | undefined },
 ): Promise<void> {
   requirePower(actor, 'moderation')
-  await decide(services, actor, id, { decision: 'reject', reason }, async (transaction, { email, confirmedAt }) => {
+  await decide(services, actor, { id, decision: 'reject', reason }, async (transaction, { email, confirmedAt }) => {
     await deleteSignUpAddress(transaction, id)
     const rows = transaction('pending_sign_ups').where({ id })
     if (email === null || confirmedAt === null || services.config.mail === undefined) return void (await rows.delete())
@@ -176,38 +176,43 @@ export async function decideSignUps(
   return decidedIds
 }
 
+interface SignUpDecision {
+  readonly id: number
+  readonly decision: 'approve' | 'reject'
+  readonly reason?: string | undefined
+}
+
+/** Runs the change of a decision in the transaction of its audit entry. Returns the sign-up as it was before. */
 async function decide(
   services: Services,
   actor: Actor,
-  id: number,
-  { decision, reason }: { readonly decision: 'approve' | 'reject'; readonly reason?: string | undefined },
-  change: (transaction: Knex.Transaction, row: PendingSignUp) => Promise<void>,
+  { id, decision, reason }: SignUpDecision,
+  change: (transaction: Knex.Transaction, signUp: PendingSignUp) => Promise<void>,
 ): Promise<PendingSignUp> {
   const givenReason = requireReason({ reason })
-  const pendingSignUp = await getWaitingSignUp(services.db, id)
-  const target = { type: 'sign_up', label: pendingSignUp.username ?? '' }
-  let lockedSignUp = pendingSignUp
+  let signUp = await getWaitingSignUp(services.db, id)
+  const target = { type: 'sign_up', label: signUp.username ?? '' }
   await recordOperatorChange(
     services,
     actor,
     { action: `sign_up.${decision}`, target, reason: givenReason },
     async (transaction) => {
       // A confirmation may have changed the row since it was read.
-      lockedSignUp = await getWaitingSignUp(transaction, id, true)
-      await change(transaction, lockedSignUp)
+      signUp = await getWaitingSignUp(transaction, id, true)
+      await change(transaction, signUp)
       return { decision }
     },
   )
-  return lockedSignUp
+  return signUp
 }
 
 async function getWaitingSignUp(db: Knex, id: number, isLocking = false): Promise<PendingSignUp> {
-  const row = await pendingSignUps(db)
+  const signUp = await pendingSignUps(db)
     .where({ id, needsApproval: true, decidedAt: null })
     .modify((query) => isLocking && query.forUpdate())
     .first()
-  if (row === undefined) throw signUpMissing()
-  return row
+  if (signUp === undefined) throw signUpMissing()
+  return signUp
 }
 
 function signUpMissing(): Refusal {

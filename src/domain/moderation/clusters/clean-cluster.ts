@@ -32,8 +32,7 @@ export interface CleanOutcome extends ActionOutcome {
 export async function cleanCluster(
   services: ModerationServices,
   actor: Actor,
-  id: number,
-  { confirm, ...parts }: CleanParts & { readonly confirm?: string | undefined },
+  { id, confirm, ...parts }: CleanParts & { readonly id: number; readonly confirm?: string | undefined },
   options: ActionOptions,
 ): Promise<CleanOutcome> {
   requirePower(actor, 'moderation')

@@ -124,15 +124,14 @@ export async function addFilter(
 export async function changeFilter(
   services: ModerationServices,
   actor: Actor,
-  id: number,
-  input: FilterInput,
+  { id, ...changes }: FilterInput & { readonly id: number },
   options: ActionOptions,
 ): Promise<FilterOutcome> {
   requirePower(actor, 'moderation')
   const outcome = await inRequestTransaction(services, async (transaction) => {
     const before = await lockFilter(transaction, id)
     if (before === undefined) throw filterNotFound()
-    const rule = readFilterRule({ ...before, ...definedOf(input) })
+    const rule = readFilterRule({ ...before, ...definedOf(changes) })
     requirePower(actor, powerForFilter(before))
     requirePower(actor, powerForFilter(rule))
     const reason = requireReason(options)

@@ -24,7 +24,7 @@ export async function clearProfile(
   guid: string,
   options: Omit<ActionOptions, 'until'>,
 ): Promise<ActionOutcome> {
-  return withLockedUser(services, actor, guid, options, async (transaction, user, reason) => {
+  return withLockedUser(services, actor, { guid, ...options }, async ({ transaction, user, reason }) => {
     const { personId } = user
     await Person.lock(transaction, personId)
     await Person.updateProfile(transaction, personId, { ...EMPTY, updatedAt: services.now() })

@@ -39,7 +39,7 @@ export async function closePerson(
   { confirm, immediately = false, retractContent = false, ...options }: CloseOptions,
 ): Promise<CloseOutcome> {
   if (immediately) requirePower(actor, 'administration')
-  return withLockedUser(services, actor, guid, options, async (transaction, user, reason, admins) => {
+  return withLockedUser(services, actor, { guid, ...options }, async ({ transaction, user, reason, admins }) => {
     const before = closingOf(user)
     if (before?.closingBy === 'moderator' && !immediately) return { changed: false, closeAt: user.closeAt }
     requireOtherAdmin(admins, user.id)

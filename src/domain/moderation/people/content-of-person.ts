@@ -52,7 +52,7 @@ export function hideContentOfPerson(
   guid: string,
   options: PersonContentOptions,
 ): Promise<PersonContentOutcome> {
-  return startChange(services, actor, guid, 'hide_content', options)
+  return startChange(services, actor, { guid, kind: 'hide_content' }, options)
 }
 
 /**
@@ -65,7 +65,7 @@ export function removeContentOfPerson(
   guid: string,
   options: PersonContentOptions,
 ): Promise<PersonContentOutcome> {
-  return startChange(services, actor, guid, 'remove_content', options)
+  return startChange(services, actor, { guid, kind: 'remove_content' }, options)
 }
 
 type ChangeKind = 'hide_content' | 'remove_content'
@@ -73,8 +73,7 @@ type ChangeKind = 'hide_content' | 'remove_content'
 async function startChange(
   services: ModerationServices,
   actor: Actor,
-  guid: string,
-  kind: ChangeKind,
+  { guid, kind }: { readonly guid: string; readonly kind: ChangeKind },
   { confirm, withoutNotice = false, ...options }: PersonContentOptions,
 ): Promise<PersonContentOutcome> {
   requirePower(actor, 'moderation')

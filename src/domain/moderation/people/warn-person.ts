@@ -20,7 +20,7 @@ export async function warnPerson(
   { text: written, ...options }: WarnOptions,
 ): Promise<ActionOutcome> {
   const text = written.trim()
-  return withLockedUser(services, actor, guid, options, async (transaction, user, reason) => {
+  return withLockedUser(services, actor, { guid, ...options }, async ({ transaction, user, reason }) => {
     requireWarning(text)
     const newAction = await insertAction(services, transaction, actor, {
       kind: 'warn',

@@ -75,12 +75,16 @@ export async function setPodRule(
   })
 }
 
+export interface PodRuleChange extends Partial<PodRuleInput> {
+  readonly id: number
+  readonly subdomains?: boolean | undefined
+}
+
 /** Changes a rule. */
 export async function changePodRule(
   services: ModerationServices,
   actor: Actor,
-  id: number,
-  input: Partial<PodRuleInput> & { readonly subdomains?: boolean | undefined },
+  { id, ...input }: PodRuleChange,
   options: PodRuleOptions,
 ): Promise<PodRuleOutcome> {
   requirePower(actor, 'moderation')

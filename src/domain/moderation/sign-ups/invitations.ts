@@ -79,8 +79,7 @@ export async function listInvitations(
 export async function changeInvitation(
   services: ModerationServices,
   actor: Actor,
-  id: number,
-  { uses, until, note }: InvitationInput,
+  { id, uses, until, note }: InvitationInput & { readonly id: number },
   options: ActionOptions,
 ): Promise<InvitationRecord> {
   requirePower(actor, 'moderation')

@@ -98,12 +98,14 @@ interface RuleKey<Table extends NetworkRuleTable> {
   readonly id: number
 }
 
+export type NetworkRuleChange<Table extends NetworkRuleTable> = RuleKey<Table> &
+  RuleInput<NetworkRules[Table]['severity']>
+
 /** Changes severity, comment or end of a rule. */
 export async function changeNetworkRule<Table extends NetworkRuleTable>(
   services: NetworkRuleDependencies,
   actor: Actor,
-  { table, id }: RuleKey<Table>,
-  { severity, comment, until }: RuleInput<NetworkRules[Table]['severity']>,
+  { table, id, severity, comment, until }: NetworkRuleChange<Table>,
   options: ActionOptions,
 ): Promise<RuleOutcome<NetworkRules[Table]>> {
   requirePower(actor, 'moderation')

@@ -76,8 +76,10 @@ function addClusterActions(app: FastifyInstance): void {
     title: 'Clean the cluster',
     flash: 'cluster_cleaned',
     label: (_request, { remove }) => String(remove),
-    run: (request, confirm) =>
-      cleanCluster(...useCaseArguments(request), { ...partsIn(request), confirm }, readActionOptions(request)),
+    run(request, confirm) {
+      const cleaning = { id: pathId(request), ...partsIn(request), confirm }
+      return cleanCluster(services, request.console.actor, cleaning, readActionOptions(request))
+    },
   })
   addFormAction(app, {
     ...common,

@@ -84,7 +84,10 @@ function addFilterActions(app: FastifyInstance): void {
   add('change', {
     title: 'Change the filter',
     flash: 'filter_changed',
-    run: (request) => changeFilter(...useCaseArguments(request), readNewFilter(request), readActionOptions(request)),
+    run(request) {
+      const change = { id: pathId(request), ...readNewFilter(request) }
+      return changeFilter(services, request.console.actor, change, readActionOptions(request))
+    },
   })
   add('remove', {
     title: 'Remove the filter',

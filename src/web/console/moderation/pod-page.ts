@@ -167,13 +167,21 @@ function deliveryTable(deliveries: readonly UndeliveredMessage[]): Markup {
   })
 }
 
+interface PodForm {
+  readonly title: string
+  readonly text: string
+  readonly button: Markup
+  /** Fields besides the reason. */
+  readonly fields?: Markup | false
+}
+
 function actionsFor(request: FastifyRequest, other: KnownPod): Markup {
   const isAdmin = hasPower(request.console.staff.role, 'administration')
   const isBlocked = other.blockedAt !== null
   const isPaused = toDeliveryState(other, request.server.services.now()) === 'paused'
   const path = (action: string) => `/admin/pods/${encodeURIComponent(formatAddressHost(other))}/${action}`
-  const form = (action: string, title: string, text: string, button: Markup, more: Markup | false = false) =>
-    html`<div><h2>${title}</h2><p>${text}</p>${actionForm(request, path(action), html`${reasonField()}${more}${button}`)}</div>\n`
+  const form = (action: string, { title, text, button, fields = false }: PodForm) =>
+    html`<div><h2>${title}</h2><p>${text}</p>${actionForm(request, path(action), html`${reasonField()}${fields}${button}`)}</div>\n`
   return html`${
     isAdmin &&
     !isBlocked &&
@@ -181,39 +189,43 @@ function actionsFor(request: FastifyRequest, other: KnownPod): Markup {
   }<section class="card choices">${
     isAdmin &&
     (isPaused
-      ? form('resume', 'Resume', 'What waits is sent now.', html`<button class="quiet">Resume the pod</button>`)
-      : form(
-          'pause',
-          'Pause',
-          'Deliveries and fetches wait, at most 14 days. Messages from the pod are received as before.',
-          html`<button class="quiet">Pause the pod</button>`,
-          untilField(),
-        ))
+      ? form('resume', {
+          title: 'Resume',
+          text: 'What waits is sent now.',
+          button: html`<button class="quiet">Resume the pod</button>`,
+        })
+      : form('pause', {
+          title: 'Pause',
+          text: 'Deliveries and fetches wait, at most 14 days. Messages from the pod are received as before.',
+          button: html`<button class="quiet">Pause the pod</button>`,
+          fields: untilField(),
+        }))
   }${
     isAdmin &&
-    form(
-      'wake',
-      'Wake',
-      'Clears the failures of the pod; due deliveries are sent now.',
-      html`<button class="quiet">Wake the pod</button>`,
-    )
+    form('wake', {
+      title: 'Wake',
+      text: 'Clears the failures of the pod; due deliveries are sent now.',
+      button: html`<button class="quiet">Wake the pod</button>`,
+    })
   }${
     isAdmin &&
     !isBlocked &&
-    form(
-      'sleep',
-      'Put to sleep',
-      'Gives up waiting deliveries, and stores none until the pod responds.',
-      html`<button class="danger">Put to sleep…</button>`,
-    )
+    form('sleep', {
+      title: 'Put to sleep',
+      text: 'Gives up waiting deliveries, and stores none until the pod responds.',
+      button: html`<button class="danger">Put to sleep…</button>`,
+    })
   }${
     isBlocked
-      ? form('unblock', 'Unblock', 'Messages are exchanged again.', html`<button class="quiet">Unblock</button>`)
-      : form(
-          'block',
-          'Block',
-          'Nothing is sent or fetched; messages of its people are dropped.',
-          html`<button class="danger">Block…</button>`,
-        )
+      ? form('unblock', {
+          title: 'Unblock',
+          text: 'Messages are exchanged again.',
+          button: html`<button class="quiet">Unblock</button>`,
+        })
+      : form('block', {
+          title: 'Block',
+          text: 'Nothing is sent or fetched; messages of its people are dropped.',
+          button: html`<button class="danger">Block…</button>`,
+        })
   }</section>`
 }

@@ -143,8 +143,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox = async (app) => {
       } = await cleanCluster(
         request.services,
         actor,
-        request.params.id,
-        { ...readCleanParts(parts), confirm },
+        { id: request.params.id, ...readCleanParts(parts), confirm },
         { reason, caseId },
       )
       if (task === undefined) return { ...outcome, done: presentCleaning(preview) }

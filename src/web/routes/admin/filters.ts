@@ -136,7 +136,7 @@ export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
         params: { id },
       } = request
       const actor = await getRequestActor(request, 'moderation')
-      return present(await changeFilter(request.services, actor, id, readInput(body), readOptions(body)))
+      return present(await changeFilter(request.services, actor, { id, ...readInput(body) }, readOptions(body)))
     },
   )
 

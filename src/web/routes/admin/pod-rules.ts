@@ -153,10 +153,8 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const { subdomains, state, reason, case_id: caseId, confirm } = request.body
       const actor = await getRequestActor(request, 'moderation')
-      const input = { subdomains, ...(state && { state }), ...readSettings(request.body) }
-      return presentOutcome(
-        await changePodRule(request.services, actor, request.params.id, input, { reason, caseId, confirm }),
-      )
+      const change = { id: request.params.id, subdomains, ...(state && { state }), ...readSettings(request.body) }
+      return presentOutcome(await changePodRule(request.services, actor, change, { reason, caseId, confirm }))
     },
   )
 

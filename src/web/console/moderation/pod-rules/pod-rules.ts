@@ -118,8 +118,9 @@ function addRuleActions(app: FastifyInstance): void {
     label: (_request, { domain }) => String(domain),
     run: (request, confirm) => {
       const state = formChoice(request, 'state', POD_RULE_STATES)
-      const input = { ...(state && { state }), ...settingsIn(request), subdomains: isTicked(request, 'subdomains') }
-      return changePodRule(...useCaseArguments(request), input, { ...readActionOptions(request), confirm })
+      const subdomains = isTicked(request, 'subdomains')
+      const change = { id: pathId(request), ...(state && { state }), ...settingsIn(request), subdomains }
+      return changePodRule(services, request.console.actor, change, { ...readActionOptions(request), confirm })
     },
   })
   addFormAction(app, {

@@ -6,6 +6,7 @@ import {
   changeNetworkRule,
   labelOfRule,
   listRulesForSignUps,
+  type NetworkRuleChange,
   removeNetworkRule,
 } from '../../../../domain/moderation/sign-ups/network-rules.js'
 import {
@@ -117,14 +118,10 @@ function addRuleActions(app: FastifyInstance): void {
           table === 'ip_rules'
             ? formChoice(request, 'severity', IP_RULE_SEVERITIES)
             : formChoice(request, 'severity', MAIL_RULE_SEVERITIES)
-        const input = { severity, ...settingsIn(request) } as Parameters<typeof changeNetworkRule<typeof table>>[3]
-        return changeNetworkRule(
-          request.services,
-          request.console.actor,
-          { table, id: pathId(request) },
-          input,
-          readActionOptions(request),
-        )
+        const change = { table, id: pathId(request), severity, ...settingsIn(request) } as NetworkRuleChange<
+          typeof table
+        >
+        return changeNetworkRule(request.services, request.console.actor, change, readActionOptions(request))
       },
     })
     addFormAction(app, {

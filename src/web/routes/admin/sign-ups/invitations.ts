@@ -102,8 +102,8 @@ export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const { uses, note, reason } = request.body
       const actor = await getRequestActor(request, 'moderation')
-      const input = { uses, note, until: endIn(request.body) }
-      return presentInvitation(await changeInvitation(request.services, actor, request.params.id, input, { reason }))
+      const change = { id: request.params.id, uses, note, until: endIn(request.body) }
+      return presentInvitation(await changeInvitation(request.services, actor, change, { reason }))
     },
   )
 

@@ -283,8 +283,8 @@ async function changeRule<Table extends NetworkRuleTable>(
   { severity, comment, until, reason, case_id: caseId }: RuleChange<NetworkRules[Table]['severity']>,
 ) {
   const actor = await getRequestActor(request, 'moderation')
-  const input = { severity, comment, until: endIn(until) }
-  return changeNetworkRule(request.services, actor, { table, id }, input, { reason, caseId })
+  const change = { table, id, severity, comment, until: endIn(until) }
+  return changeNetworkRule(request.services, actor, change, { reason, caseId })
 }
 
 /** 201: the rule is new. */
