@@ -105,7 +105,7 @@ describe.each(queueBackends)('S47: the pod of an uninvolved third party, with th
       most = Math.max(most, Number(rows[0]?.count))
     }, 200)
     // Participations that it does not want: each costs one exchange.
-    good.answer(404, `/receive/users/${mallory.guid}`)
+    good.respondWith(404, `/receive/users/${mallory.guid}`)
 
     await flood(Array.from({ length: POSTS }, () => envelopeOf(mallory, postBy(mallory))))
     const milliseconds = await deliveredAfter()

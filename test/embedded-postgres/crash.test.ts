@@ -56,7 +56,7 @@ describe('an embedded PostgreSQL after a crash', () => {
     )
     expect(own).toBeDefined()
     if (own) process.kill(own.pid, 'SIGKILL')
-    const other = await startElsewhere(dataDir).answer
+    const other = await startElsewhere(dataDir).outcome
 
     expect(other).toMatchObject({ refusal: expect.stringContaining('is running') })
     expect(exited).toBe(false)
@@ -65,7 +65,7 @@ describe('an embedded PostgreSQL after a crash', () => {
 
   it('the server of a killed pod is taken over, and stopped with the pod that took it over', async () => {
     const pod = startElsewhere(dataDir)
-    const left = await pod.answer
+    const left = await pod.outcome
     await killNow(pod.process)
 
     const server = await startEmbeddedPostgres(dataDir, { fast: true })
@@ -79,7 +79,7 @@ describe('an embedded PostgreSQL after a crash', () => {
 
   it('a server that was taken over is monitored, and its end is detected', async () => {
     const pod = startElsewhere(dataDir)
-    await pod.answer
+    await pod.outcome
     await killNow(pod.process)
     const server = await startEmbeddedPostgres(dataDir, { fast: true })
 

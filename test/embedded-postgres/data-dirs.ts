@@ -51,7 +51,8 @@ export async function query<Row extends QueryResultRow>(url: string, text: strin
   }
 }
 
-export type Answer =
+/** The started server, or the reason why it was not started. */
+export type StartOutcome =
   | { readonly url: string; readonly pid: number; readonly startedHere: boolean }
   | { readonly refusal: string }
 
@@ -59,14 +60,14 @@ export type Answer =
 export function startElsewhere(
   dataDir: string,
   { nameless = false } = {},
-): { readonly process: ChildProcess; readonly answer: Promise<Answer> } {
+): { readonly process: ChildProcess; readonly outcome: Promise<StartOutcome> } {
   const child = fork(new URL('hold-server.ts', import.meta.url), [dataDir], {
     execArgv: ['--import', 'tsx'],
     // As in a container that runs its programs as a user without a passwd entry.
     ...(nameless && { execPath: UNSHARE, execArgv: [...NAMELESS, process.execPath, '--import', 'tsx'] }),
   })
   processes.push(child)
-  return { process: child, answer: once(child, 'message').then(([answer]) => answer) }
+  return { process: child, outcome: once(child, 'message').then(([outcome]) => outcome) }
 }
 
 export async function killNow(child: ChildProcess): Promise<void> {

@@ -6,13 +6,13 @@ import { startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres
 import { copyPreparedData } from '../support/databases/prepared-data.js'
 import { makeFolder, query, startElsewhere } from './data-dirs.js'
 
-it('a folder serves one pod and refuses the other when two start on it at once', async () => {
+it('of two pods that start on one folder at once, one starts and the other is refused', async () => {
   const dataDir = join(await makeFolder(), 'var')
 
-  const answers = await Promise.all([startElsewhere(dataDir).answer, startElsewhere(dataDir).answer])
+  const outcomes = await Promise.all([startElsewhere(dataDir).outcome, startElsewhere(dataDir).outcome])
 
-  const served = answers.filter((answer) => 'url' in answer)
-  const refused = answers.filter((answer) => 'refusal' in answer)
+  const served = outcomes.filter((outcome) => 'url' in outcome)
+  const refused = outcomes.filter((outcome) => 'refusal' in outcome)
   expect([served.length, refused.length]).toEqual([1, 1])
   expect(refused[0]?.refusal).toMatch(/^A pod is running on .* already \(process \d+\): stop it first, or give/)
   expect(await query(served[0]?.url ?? '', 'select 1 as one')).toEqual([{ one: 1 }])
@@ -29,7 +29,7 @@ it('a pod waits for a command that is stopping the server, and starts it again',
   while ((await query<{ waiting: number }>(command.url, waiting))[0]?.waiting === 0);
   await command.stop()
 
-  expect(await pod.answer).toMatchObject({ url: command.url, startedHere: true })
+  expect(await pod.outcome).toMatchObject({ url: command.url, startedHere: true })
 })
 
 it('a pod does not take over a server that is shutting down', async () => {
@@ -39,10 +39,10 @@ it('a pod does not take over a server that is shutting down', async () => {
   const owner = new Client({ connectionString: superuserUrl })
   await owner.connect()
   const pod = startElsewhere(dataDir)
-  const owners = `select pid, granted from pg_locks where locktype = 'advisory' order by granted`
-  const standing = async () => (await owner.query<{ pid: number; granted: boolean }>(owners)).rows
-  while ((await standing()).length < 2);
-  const [, first] = await standing()
+  const locks = `select pid, granted from pg_locks where locktype = 'advisory' order by granted`
+  const lockRows = async () => (await owner.query<{ pid: number; granted: boolean }>(locks)).rows
+  while ((await lockRows()).length < 2);
+  const [, first] = await lockRows()
 
   process.kill(pid, 'SIGTERM') // smart shutdown: open sessions stay, new ones are refused
   while (
@@ -52,9 +52,9 @@ it('a pod does not take over a server that is shutting down', async () => {
     )
   );
   await owner.query('select pg_terminate_backend($1)', [first?.pid])
-  while ((await standing()).some(({ granted }) => !granted));
+  while ((await lockRows()).some(({ granted }) => !granted));
   await owner.end()
   await stop()
 
-  expect(await pod.answer).toMatchObject({ url, startedHere: true })
+  expect(await pod.outcome).toMatchObject({ url, startedHere: true })
 })

@@ -34,10 +34,10 @@ it('PostgreSQL serves from a closed home', async () => {
 })
 
 it('PostgreSQL runs for a user without a name if user namespaces exist, and otherwise reports what is missing', async () => {
-  const { answer } = startElsewhere(join(await makeFolder(), 'var'), { nameless: true })
+  const { outcome } = startElsewhere(join(await makeFolder(), 'var'), { nameless: true })
 
   const inNamespace = spawnSync(UNSHARE, [...NAMELESS, UNSHARE, '-U', 'true']).status === 0
-  expect(await answer).toMatchObject(
+  expect(await outcome).toMatchObject(
     inNamespace ? { startedHere: true } : { refusal: expect.stringContaining('user ID 54321') },
   )
 })

@@ -193,7 +193,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
 
   it('check a pod before they deliver to others that may never respond', async () => {
     const silent = await Promise.all([1, 2, 3, 4].map(() => otherPod()))
-    for (const each of silent) each.answer('nothing')
+    for (const each of silent) each.respondWith('nothing')
     const checked = await otherPod()
     await write(...silent)
     await enqueueFor(...silent)
@@ -259,7 +259,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
 
   it('are not delayed by pods that never respond', async () => {
     const silent = await Promise.all(Array.from({ length: 20 }, () => otherPod()))
-    for (const each of silent) each.answer('nothing')
+    for (const each of silent) each.respondWith('nothing')
     const healthy = await otherPod({ lastSuccessAt: new Date() })
     await write(...silent, healthy)
     const config = { ...pod.config, workerConcurrency: { 'outbound-slow': 4 } }

@@ -31,7 +31,7 @@ import {
 } from '../../../src/persistence/archives/imports.js'
 import { Tombstone } from '../../../src/persistence/models/tombstone.js'
 import { DELIVERY_PRIORITY } from '../../../src/persistence/outbound/delivery-priority.js'
-import { holdAndFindDueDeliveries } from '../../../src/persistence/outbound/due-deliveries.js'
+import { takeDueDeliveries } from '../../../src/persistence/outbound/due-deliveries.js'
 import { insertDeliveries } from '../../../src/persistence/outbound/insert-deliveries.js'
 import { openFolderPictures } from '../../../src/persistence/photos/folder-pictures.js'
 import { entityToJson } from '../../../src/protocol/entities/entity-json.js'
@@ -473,7 +473,7 @@ describe('a message of the new account', () => {
     await write('contact')
     const held = async () => {
       await pod.db('deliveries').update({ dueAt: new Date(Date.now() - 1_000) })
-      const due = await holdAndFindDueDeliveries(pod.db, [{ podId: other.id, limit: 10 }])
+      const due = await takeDueDeliveries(pod.db, [{ podId: other.id, limit: 10 }])
       return Object.fromEntries(due.map((delivery) => [delivery.record, delivery.isHeld]))
     }
     expect(await held()).toEqual({ post: true, contact: true })
@@ -772,7 +772,7 @@ describe('the announcement of a move', () => {
   it('goes to all known pods, with the inner signature that each of them verifies', async () => {
     const told = await addRecordingPod(pod.fakePods, pod, 'told.example:3000')
     const refusing = await addRecordingPod(pod.fakePods, pod, 'refusing.example:3000')
-    refusing.answer(422)
+    refusing.respondWith(422)
     await pod.db('pods').where({ host: 'c.example' }).update({ software: 'friendica' })
     await importAll(fullArchive().archive)
     const rows = await pod

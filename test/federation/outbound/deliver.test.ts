@@ -117,7 +117,7 @@ describe('a public delivery', () => {
   it('counts for the day of its pod, with its duration', async () => {
     const other = await otherPod()
     for (const status of [202, 500]) {
-      other.answer(status)
+      other.respondWith(status)
       await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
       await run(other.id)
     }
@@ -166,7 +166,7 @@ describe('a public delivery', () => {
   it.each([200, 201, 204, 299])('has arrived with status %i', async (status) => {
     const other = await otherPod({ status: 'http_failed', offlineSince: new Date(0), failures: 3, lastError: 'x' })
     await pod.db('pods').where({ id: other.id }).update({ offlineSince: pod.db.fn.now() })
-    other.answer(status)
+    other.respondWith(status)
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
 
     await run(other.id)
@@ -205,13 +205,13 @@ describe('a private delivery', () => {
     const bob = await other.person()
     await writeMessage(pod, { senderId: ann.id, entity: post(), people: [bob.row] })
 
-    other.answer(400, `/receive/users/${bob.guid}`)
+    other.respondWith(400, `/receive/users/${bob.guid}`)
     await run(other.id)
     await later(other.id)
-    other.answer(503, `/receive/users/${bob.guid}`)
+    other.respondWith(503, `/receive/users/${bob.guid}`)
     await run(other.id)
     await later(other.id)
-    other.answer(202, `/receive/users/${bob.guid}`)
+    other.respondWith(202, `/receive/users/${bob.guid}`)
     await run(other.id)
 
     expect(other.received).toHaveLength(3)
@@ -239,7 +239,7 @@ describe('an answer', () => {
     async (status) => {
       const other = await otherPod()
       await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
-      other.answer(status)
+      other.respondWith(status)
 
       await run(other.id)
 
@@ -271,7 +271,7 @@ describe('an answer', () => {
     const other = await otherPod()
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
-    other.answer(status)
+    other.respondWith(status)
 
     await run(other.id)
 
@@ -293,7 +293,7 @@ describe('an answer', () => {
       const other = await otherPod()
       const [bob, eve] = [await other.person(), await other.person()]
       await writeMessage(pod, { senderId: ann.id, entity: post(), people: [bob.row, eve.row] })
-      other.answer(status, `/receive/users/${bob.guid}`)
+      other.respondWith(status, `/receive/users/${bob.guid}`)
 
       await run(other.id)
 
@@ -311,7 +311,7 @@ describe('an answer', () => {
   it.each([301, 302, 307, 308])('with status %i is a failure: redirects are not followed', async (status) => {
     const [other, elsewhere] = [await otherPod(), await otherPod()]
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
-    other.answer({ status, headers: { location: `http://${elsewhere.host}/receive/public` } })
+    other.respondWith({ status, headers: { location: `http://${elsewhere.host}/receive/public` } })
 
     await run(other.id)
 
@@ -323,7 +323,7 @@ describe('an answer', () => {
   it('three redirects in a row cause a check of the pod', async () => {
     const other = await otherPod()
     for (let n = 0; n < 3; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
-    other.answer({ status: 301, headers: { location: '/elsewhere' } })
+    other.respondWith({ status: 301, headers: { location: '/elsewhere' } })
 
     await run(other.id)
 
@@ -333,7 +333,7 @@ describe('an answer', () => {
   it('may delay the next attempt longer than the schedule', async () => {
     const other = await otherPod()
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
-    other.answer({ status: 503, headers: { 'retry-after': '7200' } })
+    other.respondWith({ status: 503, headers: { 'retry-after': '7200' } })
 
     await run(other.id)
 
@@ -346,7 +346,7 @@ describe('an answer', () => {
   it('that never arrives is a failure of the pod', async () => {
     const other = await otherPod()
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
-    other.answer('nothing')
+    other.respondWith('nothing')
 
     await run(other.id, { exchangeMs: 100 })
 
@@ -377,7 +377,7 @@ describe('the schedule', () => {
   it('has ten attempts with the same bytes', async () => {
     const other = await otherPod()
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
-    other.answer(400)
+    other.respondWith(400)
     const base = [256, 625, 1296, 2401, 4096, 6561, 10000, 14641, 20736]
 
     for (const [index, least] of base.entries()) {
@@ -409,7 +409,7 @@ describe('the schedule', () => {
       blocking: false,
     }
     await writeMessage(pod, { senderId: ann.id, record: 'contact', entity, people: [bob.row] })
-    other.answer(400, `/receive/users/${bob.guid}`)
+    other.respondWith(400, `/receive/users/${bob.guid}`)
 
     for (let tries = 0; tries < 19; tries += 1) {
       await run(other.id)
@@ -428,7 +428,7 @@ describe('the schedule', () => {
     for (let n = 0; n < 30; n += 1) {
       messages.push(await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] }))
     }
-    other.answer(503)
+    other.respondWith(503)
     for (let probe = 0; probe < 52; probe += 1) {
       await run(other.id)
       await daysPass(other.id, 0.25)
@@ -436,7 +436,7 @@ describe('the schedule', () => {
     expect(other.received).toHaveLength(52)
     expect((await other.deliveries()).map(({ attempts }) => attempts)).toEqual(messages.map(() => 0))
 
-    other.answer(202)
+    other.respondWith(202)
     await run(other.id, { maxConcurrent: 1 })
 
     const envelopes = await pod
@@ -453,7 +453,7 @@ describe('the schedule', () => {
   it('gives deliveries up after fourteen days, and sends younger ones when the pod answers a check', async () => {
     const other = await otherPod()
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
-    other.answer(503)
+    other.respondWith(503)
     await run(other.id)
     await daysPass(other.id, 10)
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
@@ -465,7 +465,7 @@ describe('the schedule', () => {
     await savePodCheck(pod.db, row, { status: 'no_errors', error: null }, new Date())
 
     expect((await other.deliveries()).map(({ state }) => state)).toEqual(['dead', 'waiting'])
-    other.answer(202)
+    other.respondWith(202)
     await run(other.id)
     expect(await other.deliveries()).toMatchObject([{ state: 'dead' }])
   })
@@ -473,7 +473,7 @@ describe('the schedule', () => {
   it('counts no attempt for deliveries that wait behind a failing pod', async () => {
     const other = await otherPod()
     for (let n = 0; n < 30; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
-    other.answer(500)
+    other.respondWith(500)
 
     await run(other.id)
     await run(other.id) // it is not its time yet
@@ -552,9 +552,9 @@ describe('the order', () => {
     const other = await otherPod()
     const entity = post()
     const first = await writeMessage(pod, { senderId: ann.id, entity, pods: [other.id] })
-    other.answer(400)
+    other.respondWith(400)
     await run(other.id)
-    other.answer(202)
+    other.respondWith(202)
     const second = await writeMessage(pod, {
       senderId: ann.id,
       entity: retraction(entity.guid),
@@ -639,7 +639,7 @@ describe('the order', () => {
     const [bob, eve] = [await other.person(), await other.person()]
     const entity = post()
     await writeMessage(pod, { senderId: ann.id, entity, people: [bob.row, eve.row] })
-    other.answer(400, `/receive/users/${bob.guid}`)
+    other.respondWith(400, `/receive/users/${bob.guid}`)
     const comment: Entity = {
       type: 'comment',
       author: ann.address,
@@ -668,9 +668,9 @@ describe('the order', () => {
     await createUser(pod, { username: 'ben', password: 'the password of ben' })
     const ben = await Person.byAddress(pod.db, 'ben@pod.example').throwIfNotFound()
     await writeMessage(pod, { ...contactMessage, senderId: ann.id, entity: contact(ann.address, true) })
-    other.answer(400, `/receive/users/${bob.guid}`)
+    other.respondWith(400, `/receive/users/${bob.guid}`)
     await run(other.id)
-    other.answer(202, `/receive/users/${bob.guid}`)
+    other.respondWith(202, `/receive/users/${bob.guid}`)
     const stops = await writeMessage(pod, { ...contactMessage, senderId: ann.id, entity: contact(ann.address, false) })
     await writeMessage(pod, { ...contactMessage, senderId: ben.id, entity: contact(ben.address, true) })
 
@@ -815,7 +815,7 @@ describe('a delivery run', () => {
 
   it('from the queue outbound yields when too many pods are silent, and moves to the slow queue', async () => {
     const pods = await Promise.all([1, 2, 3].map(() => otherPod({ lastSuccessAt: new Date() })))
-    for (const each of pods) each.answer('nothing')
+    for (const each of pods) each.respondWith('nothing')
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: pods.map(({ id }) => id) })
     const slow = (await pod.jobs.counts('outbound-slow')).waiting
     const stop = new AbortController()
@@ -838,7 +838,7 @@ describe('a delivery run', () => {
 
   it('from the queue outbound does not yield while few pods are silent', async () => {
     const other = await otherPod({ lastSuccessAt: new Date() })
-    other.answer('nothing')
+    other.respondWith('nothing')
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
 
     const limits = { maxConcurrentSilentPods: 1, silentAfterMs: 10, exchangeMs: 200 }

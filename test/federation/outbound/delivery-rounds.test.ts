@@ -113,10 +113,10 @@ it('a pod that answers slowly holds neither the rounds nor the leases of the oth
 
 it('pods that end differently in one run each get their own state', async () => {
   const [well, refuses, away, moved, gone] = await podsWithDeliveries(5, 2)
-  refuses?.answer(400)
-  away?.answer(503)
-  moved?.answer({ status: 301, headers: { location: '/elsewhere' } })
-  gone?.answer('nothing')
+  refuses?.respondWith(400)
+  away?.respondWith(503)
+  moved?.respondWith({ status: 301, headers: { location: '/elsewhere' } })
+  gone?.respondWith('nothing')
   const pods = [well, refuses, away, moved, gone].flatMap((each) => each ?? [])
 
   await run(pods, { exchangeMs: 500 })

@@ -72,7 +72,8 @@ export interface RecordingPod {
   readonly host: string
   /** Requests in the order of arrival. */
   readonly received: readonly ReceivedRequest[]
-  answer(response: ScriptedResponse, path?: string): void
+  /** Sets the response to requests of this path; without one, to public deliveries. */
+  respondWith(response: ScriptedResponse, path?: string): void
   /** A local user. */
   person(): Promise<FakePerson & { readonly row: Person }>
   row(): Promise<RemotePod>
@@ -102,7 +103,7 @@ export async function addRecordingPod(
     id,
     host,
     received,
-    answer: (response, path = '/receive/public') => void responses.set(path, response),
+    respondWith: (response, path = '/receive/public') => void responses.set(path, response),
     async person() {
       const fake = fakePods.person(`p${newGuid().slice(0, 8)}@${host}`)
       listen(`/receive/users/${fake.guid}`)
