@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import { type CheckResult, checkWarning } from '../../src/domain/operations/check-result.js'
-import { queryRow } from '../../src/persistence/database/database.js'
-import { findTakeOver, isOpened } from '../../src/persistence/operations/take-over-state.js'
+import { countOldPasswords, findTakeOver, isOpened } from '../../src/persistence/operations/take-over-state.js'
 import { DAY_MS } from '../../src/protocol/durations.js'
 
 /** Days after which a password of the old pod is worth a question to its owner. */
@@ -13,13 +12,7 @@ export async function checkTakeOver(db: Knex, now: Date): Promise<readonly Check
   if (takeOver === undefined || !isOpened(takeOver)) return []
   const openedAt = new Date(String(takeOver.report['openedAt'] ?? takeOver.changedAt.toISOString()))
   if (now.getTime() - openedAt.getTime() < EXPECTED_DAYS * DAY_MS) return []
-  const { count, names } = await queryRow<{ readonly count: number; readonly names: readonly string[] }>(
-    db,
-    `
-    select count(*)::int as count, (array_agg(users.username order by users.username))[1:5] as names
-    from user_secrets join users on users.id = user_secrets.user_id
-    where password_hash like '$2%' and users.closed_at is null`,
-  )
+  const { count, names } = await countOldPasswords(db)
   if (count === 0) return []
   const accountList = `${names.join(', ')}${count > names.length ? ' …' : ''}`
   return [

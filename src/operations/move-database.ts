@@ -5,13 +5,14 @@ import type pg from 'pg'
 import { codeOf, messageOf } from '../errors/thrown.js'
 import { acceptedMessages, insertAcceptedMessages } from '../jobs/inbound/accepted-messages.js'
 import { migrateQueue } from '../jobs/queues/queue-schema.js'
-import { copyIn, copyOut } from '../persistence/database/copy.js'
-import { openDatabase, openUnlimitedSession, queryRow } from '../persistence/database/database.js'
+import { openDatabase, openUnlimitedSession } from '../persistence/database/database.js'
 import { isLockTimeout, messageWithoutStatement } from '../persistence/database/errors.js'
 import { WORKER_DATABASE_LIMITS } from '../persistence/database/limits.js'
 import { migrate, migrateTo, migrationStatus } from '../persistence/database/migrate.js'
 import { withSessionLock } from '../persistence/database/session-lock.js'
-import { loadTables, setSequences } from '../persistence/operations/load-tables.js'
+import { readTableRows, writeTableRows } from '../persistence/operations/copy-tables.js'
+import { analyzeTables, loadTables, setSequences } from '../persistence/operations/load-tables.js'
+import { type MoveTargetProperties, readMoveTarget } from '../persistence/operations/move-target.js'
 import type { ReportProgress } from '../persistence/operations/progress.js'
 import {
   dropUnfinished,
@@ -21,7 +22,8 @@ import {
   markRestore,
   unmarkRestore,
 } from '../persistence/operations/restore-target.js'
-import { listSequences, listTables, quoteNames, type Table } from '../persistence/operations/table-catalogue.js'
+import { beginLockedSnapshot } from '../persistence/operations/snapshots/snapshot-sessions.js'
+import { listSequences, listTables, type Table } from '../persistence/operations/table-catalogue.js'
 import type { Services } from '../services/services.js'
 import { BackupError } from './backup/backup-error.js'
 
@@ -46,7 +48,6 @@ const MIN_VERSION = 140_000
 const CONNECTIONS = 60
 /** Times of rows come from the database, and those of messages from the processes. */
 const CLOCK_DIFFERENCE_SECONDS = 30
-const LOCK_TIMEOUT = '3s'
 
 /**
  * Copies the database of a stopped pod into an empty one, and compares rows and checksums. The old database is not changed. An
@@ -93,11 +94,8 @@ async function moveLocked(
 /** Begins a snapshot of the old database, and holds up everything that would write to its tables. */
 async function lockTables(source: pg.Client): Promise<void> {
   const names = (await listTables(source)).map(({ name }) => name)
-  await source.query('begin isolation level repeatable read')
-  await source.query(`set local lock_timeout = '${LOCK_TIMEOUT}'`)
   try {
-    // Before the first statement that reads, which fixes the snapshot.
-    await source.query(`lock table ${quoteNames(names)} in share mode`)
+    await beginLockedSnapshot(source, names)
   } catch (error) {
     if (!isLockTimeout(error)) throw error
     throw new BackupError('Another process writes to the database: end all commands of the pod first.')
@@ -109,7 +107,7 @@ async function finish(target: Knex, targetUrl: string): Promise<void> {
   await migrateQueue(targetUrl)
   const session = await openUnlimitedSession(target, 'analyze')
   try {
-    await session.query('analyze')
+    await analyzeTables(session)
     await unmarkRestore(session)
   } finally {
     await session.end()
@@ -134,12 +132,9 @@ async function copyAll(
       for (const table of tables) {
         signal.throwIfAborted()
         const hash = createHash('sha256')
-        const input = copyIn(
-          session,
-          `copy ${quoteNames([table.name])} (${quoteNames(table.columns)}) from stdin with (freeze)`,
-        )
+        const input = writeTableRows(session, table)
         await pipeline(
-          copyOut(source, selectAll(table)),
+          readTableRows(source, table),
           async function* counted(chunks: AsyncIterable<Buffer>) {
             for await (const chunk of chunks) {
               hash.update(chunk)
@@ -165,10 +160,6 @@ async function copyAll(
   }
 }
 
-/** Rows of a table that was just loaded come in the order in which they were written. */
-const selectAll = ({ name, columns }: Table) =>
-  `copy (select ${quoteNames(columns)} from ${quoteNames([name])}) to stdout`
-
 /** Accepted messages become outbox rows. Those of Redis stay there. */
 async function moveMessages(jobs: Services['jobs'], session: pg.Client): Promise<number> {
   if (jobs.store === 'redis') return 0
@@ -191,7 +182,7 @@ async function compare(
     // Accepted messages were added to the outbox.
     if (table.name === 'outbox') continue
     const hash = createHash('sha256')
-    for await (const chunk of copyOut(session, selectAll(table))) hash.update(chunk)
+    for await (const chunk of readTableRows(session, table)) hash.update(chunk)
     if (hash.digest('hex') !== checksums.get(table.name)) {
       throw new BackupError(
         `The table ${table.name} is not the same in the new database: repeat the move with --again.`,
@@ -208,20 +199,8 @@ async function requireStopped(db: Knex): Promise<void> {
   }
 }
 
-interface ServerProperties {
-  readonly version: number
-  readonly name: string
-  readonly encoding: string
-  readonly trigrams: boolean
-  readonly mayCreate: boolean
-  /** The maximum that the server, the database and the user allow. */
-  readonly connections: number
-  /** Seconds by which the clock of the server is ahead of this machine; negative: behind. */
-  readonly secondsAhead: number
-}
-
 /** Why a server cannot have the database of a pod; undefined: it can. */
-export function findServerFault({ version, name, encoding, ...server }: ServerProperties): string | undefined {
+export function findServerFault({ version, name, encoding, ...server }: MoveTargetProperties): string | undefined {
   const { trigrams, mayCreate, connections, secondsAhead } = server
   if (version < MIN_VERSION) return `PostgreSQL 14 or newer is needed; the new database has ${name}.`
   if (encoding !== 'UTF8') return `The new database must have the encoding UTF8, not ${encoding}.`
@@ -239,7 +218,8 @@ export function findServerFault({ version, name, encoding, ...server }: ServerPr
 
 /** Checks everything before anything is written. */
 async function requireUsable(target: Knex, { isRepeated }: MoveOptions): Promise<void> {
-  const fault = findServerFault(await readServerProperties(target))
+  await connect(target)
+  const fault = findServerFault(await readMoveTarget(target))
   if (fault !== undefined) throw new BackupError(fault)
   const state = await inspectRestoreTarget(target)
   if (state === 'full') throw new BackupError('The new database has tables: it must be empty.')
@@ -257,25 +237,4 @@ async function connect(target: Knex): Promise<void> {
     const why = messageWithoutStatement(messageOf(error)) || codeOf(error)
     throw new BackupError(`The new database cannot be opened (${why}): check the address after --to.`)
   }
-}
-
-async function readServerProperties(target: Knex): Promise<ServerProperties> {
-  // Before the clocks are compared, because the time of connecting would be part of their difference.
-  await connect(target)
-  const beganAt = Date.now()
-  const { now, ...server } = await queryRow<Omit<ServerProperties, 'secondsAhead'> & { readonly now: number }>(
-    target,
-    `
-    select current_setting('server_version_num')::integer as version, current_setting('server_version') as name,
-      current_setting('server_encoding') as encoding,
-      exists (select from pg_available_extensions where name = 'pg_trgm') as trigrams,
-      has_database_privilege(current_database(), 'CREATE') as "mayCreate",
-      least(
-        current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer,
-        (select nullif(datconnlimit, -1) from pg_database where datname = current_database()),
-        (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user)
-      ) as connections,
-      extract(epoch from clock_timestamp())::float as now`,
-  )
-  return { ...server, secondsAhead: now - (beganAt + Date.now()) / 2_000 }
 }

@@ -1,4 +1,4 @@
-import { createPublicKey, type KeyObject } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import type { Knex } from 'knex'
 import type pg from 'pg'
 import type { Config } from '../config/config.js'
@@ -21,6 +21,7 @@ import { readPrivateKey } from '../protocol/signatures/rsa.js'
 import type { Secrets } from '../services/services.js'
 import { buildTarget, emptyTarget } from './build/build-target.js'
 import { lockBrokenKeys } from './build/lock-broken-keys.js'
+import { deleteSigningKey, storeSigningKey } from './build/signing-key.js'
 import { examineObstacles, findTargetObstacles, type PreflightReport, preflight } from './preflight/preflight.js'
 import { carryJobs } from './sidekiq/carry-jobs.js'
 import { requireIdleSidekiq } from './sidekiq/require-idle-sidekiq.js'
@@ -92,14 +93,14 @@ export async function examineOldPod(
 export async function copyOldPod(target: TakeOverTarget, options: TakeOverOptions): Promise<CopyReport> {
   await requireUsable(target, options)
   await migrateTarget(target)
-  return bringUpToDate(target, 'copy', options)
+  return updateStaging(target, 'copy', options)
 }
 
 /** Copies changed rows, builds the tables of the pod and compares them with the source. */
 export async function rehearse(target: TakeOverTarget, options: TakeOverOptions): Promise<BuildReport> {
   await requireUsable(target, options)
   await migrateTarget(target)
-  return refreshAndBuild(target, 'rehearse', options)
+  return rebuildTarget(target, 'rehearse', options)
 }
 
 /**
@@ -118,7 +119,7 @@ export async function switchOver(
   const { sidekiq, signal } = options
   const idle = sidekiq === undefined ? undefined : await requireIdleSidekiq(sidekiq, options)
   await migrateTarget(target)
-  const report = await refreshAndBuild(target, 'switch', options)
+  const report = await rebuildTarget(target, 'switch', options)
   const jobs = idle && {
     ...(await withSession(target.db, (session) => carryJobs(session, sidekiq ?? '', signal))),
     dead: idle.dead,
@@ -152,7 +153,7 @@ export async function abortTakeOver({ db }: Pick<TakeOverTarget, 'db'>): Promise
   await requireStopped(db)
   await withSession(db, async (session) => {
     await emptyTarget(session)
-    await session.query(`delete from signing_keys where kid = 'default'`)
+    await deleteSigningKey(session)
     await dropStaging(session)
   })
   await deleteTakeOver(db)
@@ -167,14 +168,15 @@ export async function finishTakeOver({ db }: Pick<TakeOverTarget, 'db'>): Promis
   await endStep(db, { state: 'finished' })
 }
 
-async function refreshAndBuild(
+/** Updates the staging tables, builds the target from them, and compares both. */
+async function rebuildTarget(
   target: TakeOverTarget,
   step: 'rehearse' | 'switch',
   options: TakeOverOptions,
 ): Promise<BuildReport> {
   const { db, config, secrets } = target
   const stepBegan = performance.now()
-  const copyReport = await bringUpToDate(target, step, options)
+  const copyReport = await updateStaging(target, step, options)
   const began = performance.now()
   const takeOver = await findTakeOver(db)
   const { signal, report } = options
@@ -186,7 +188,9 @@ async function refreshAndBuild(
       report,
     })
     if (options.shouldLockBrokenKeys) await lockBrokenKeys(session, secrets)
-    const hasOldSigningKey = await keepSigningKey(session, secrets, options)
+    const oldSigningKey = readOidcKey(options)
+    const hasOldSigningKey = oldSigningKey !== undefined
+    if (hasOldSigningKey) await storeSigningKey(session, secrets, oldSigningKey)
     await endStep(db, { state: 'built', report: hasOldSigningKey ? { hasOldSigningKey } : {} })
     return (performance.now() - began) / 1_000
   })
@@ -216,7 +220,8 @@ function verifyOptions(
   }
 }
 
-async function bringUpToDate(target: TakeOverTarget, step: string, options: TakeOverOptions): Promise<CopyReport> {
+/** Copies the changed rows of the old database into the staging tables, and its new pictures. */
+async function updateStaging(target: TakeOverTarget, step: string, options: TakeOverOptions): Promise<CopyReport> {
   const { db, config, secrets } = target
   return withSource(options, (first) =>
     withSource(options, async (second) => {
@@ -312,24 +317,6 @@ function readOidcKey({ oidcKey }: Pick<TakeOverOptions, 'oidcKey'>): KeyObject |
     throw new TakeOverError('The file of --oidc-key holds no RSA private key: name config/oidc_key.pem of the old pod.')
   }
   return key
-}
-
-/** False: no key was given. */
-async function keepSigningKey(
-  session: pg.Client,
-  secrets: Secrets,
-  options: Pick<TakeOverOptions, 'oidcKey'>,
-): Promise<boolean> {
-  const key = readOidcKey(options)
-  if (key === undefined) return false
-  const pem = key.export({ type: 'pkcs8', format: 'pem' }).toString()
-  const jwk = createPublicKey(key).export({ format: 'jwk' })
-  await session.query(
-    `insert into signing_keys (kid, sealed_private_key, public_jwk) values ('default', $1, $2)
-     on conflict (kid) do update set sealed_private_key = excluded.sealed_private_key, public_jwk = excluded.public_jwk`,
-    [secrets.encrypt(pem, 'id tokens'), JSON.stringify({ ...jwk, kid: 'default', use: 'sig', alg: 'RS256' })],
-  )
-  return true
 }
 
 /** Settings that are allowed, and that an operator should know about. */

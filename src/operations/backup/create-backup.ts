@@ -1,11 +1,11 @@
 import { readSoftware } from '../../config/software.js'
 import { messageOf } from '../../errors/thrown.js'
 import { acceptedMessages } from '../../jobs/inbound/accepted-messages.js'
-import { queryRow } from '../../persistence/database/database.js'
 import { messageWithoutStatement } from '../../persistence/database/errors.js'
 import { migrationStatus } from '../../persistence/database/migrate.js'
 import { recordBackupEnd, recordBackupStart } from '../../persistence/operations/backup-runs.js'
 import type { ReportProgress } from '../../persistence/operations/progress.js'
+import { readServerVersion } from '../../persistence/operations/server-properties.js'
 import { readSecretText } from '../../services/secrets.js'
 import type { Services } from '../../services/services.js'
 import { withBackupLock } from './backup-lock.js'
@@ -75,7 +75,7 @@ async function writeBackup(services: BackupDependencies, id: string, options: Cr
   const previous = await newestBackup(repository)
   const { host } = services.config
   const { applied: migrations } = await migrationStatus(services.db)
-  const postgresql = await serverVersion(services)
+  const postgresql = await readServerVersion(services.db)
 
   const write = (
     name: string,
@@ -88,7 +88,7 @@ async function writeBackup(services: BackupDependencies, id: string, options: Cr
   const isReferenced = services.config.backupPictures === 'reference'
   const pictures = isReferenced
     ? await writeReferences(services, id, options)
-    : await writePictures(services, id, photos, previous, options)
+    : await writePictures(services, id, { photos, previous }, options)
 
   const content = { tables, inbound, secret_key: secretKey, closed_accounts: closedAccounts } as const
   const sizes = sizesOf(content, pictures)
@@ -165,8 +165,7 @@ async function writeReferences(
 async function writePictures(
   { pictures, log }: BackupDependencies,
   id: string,
-  photos: LocalPhotos,
-  previous: Manifest | undefined,
+  { photos, previous }: { readonly photos: LocalPhotos; readonly previous: Manifest | undefined },
   { repository, recipients, signal, report }: CreateOptions,
 ): Promise<WrittenPictures> {
   const path = `${backupFolder(id)}/pictures.list`
@@ -208,11 +207,6 @@ async function newestBackup(repository: Repository): Promise<Manifest | undefine
       return manifest
   }
   return undefined
-}
-
-async function serverVersion({ db }: BackupDependencies): Promise<string> {
-  const setting = await queryRow<{ readonly server_version: string }>(db, 'show server_version')
-  return setting.server_version
 }
 
 async function* jsonLines(items: AsyncIterable<object>): AsyncGenerator<Buffer> {

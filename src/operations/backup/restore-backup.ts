@@ -8,8 +8,11 @@ import { migrateQueue } from '../../jobs/queues/queue-schema.js'
 import { openDatabase, openUnlimitedSession } from '../../persistence/database/database.js'
 import { WORKER_DATABASE_LIMITS } from '../../persistence/database/limits.js'
 import { migrate, migrateTo } from '../../persistence/database/migrate.js'
+import { analyzeTables } from '../../persistence/operations/load-tables.js'
 import type { ReportProgress } from '../../persistence/operations/progress.js'
 import {
+  deleteAccountTokens,
+  deleteAllAuthorizations,
   dropUnfinished,
   inspectRestoreTarget,
   listConnectedProcesses,
@@ -26,7 +29,7 @@ import { readPart } from './parts.js'
 import type { Repository } from './repositories/repository.js'
 import { hasPictures } from './restore-checks.js'
 import { restorePictures } from './restore-pictures.js'
-import { endAccountTokens, endTokens, restoreTables } from './restore-tables.js'
+import { restoreTables } from './restore-tables.js'
 
 export interface RestoreOptions {
   readonly repository: Repository
@@ -71,7 +74,7 @@ export async function restoreBackup(
   const secretKey = await readSecretKeyPart(manifest, options)
   const db = openDatabase({ ...WORKER_DATABASE_LIMITS, url: databaseUrl, applicationName: 'pod restore' })
   try {
-    const newNames = await prepareTarget(db, manifest, config, secretKey, options)
+    const newNames = await prepareTarget(db, config, { manifest, secretKey }, options)
     await markRestore(db, manifest.id)
     // Before the rows: a start of the pod in between would make another key, which a repeated restore refuses.
     if (config.secretKey === undefined) await storeSecretKey(config.dataDir, secretKey)
@@ -82,7 +85,7 @@ export async function restoreBackup(
     options.report({ step: 'statistics', done: 0, total: undefined })
     await analyze(db)
     await migrate(db)
-    await endAccountTokens(db)
+    await deleteAccountTokens(db)
     await migrateQueue(databaseUrl)
     const closedAgain = await closeAgain(db, manifest, options)
     await unmark(db)
@@ -103,7 +106,7 @@ async function load(
   try {
     await session.query('begin')
     const messages = await restoreTables(session, manifest, options)
-    if (options.shouldEndTokens) await endTokens(session)
+    if (options.shouldEndTokens) await deleteAllAuthorizations(session)
     const { pictures, lost } = await restorePictures(session, manifest, openPictureStorage(config), options)
     await session.query('commit')
     return { rows: manifest.rows, messages, pictures, lostPictures: lost }
@@ -123,9 +126,8 @@ async function readSecretKeyPart({ secret_key }: Manifest, options: RestoreOptio
 /** Refuses a target that is not empty, or renames its data. Everything is checked before anything is changed. */
 async function prepareTarget(
   db: Knex,
-  manifest: Manifest,
   config: RestoreConfig,
-  secretKey: string,
+  { manifest, secretKey }: { readonly manifest: Manifest; readonly secretKey: string },
   { replace }: RestoreOptions,
 ): Promise<readonly string[]> {
   const { dataDir, uploadsDir, secretKey: setting } = config
@@ -185,11 +187,10 @@ async function unmark(db: Knex): Promise<void> {
   }
 }
 
-/** Collects statistics, without which the first plans would read whole tables. */
 async function analyze(db: Knex): Promise<void> {
   const session = await openUnlimitedSession(db, 'analyze')
   try {
-    await session.query('analyze')
+    await analyzeTables(session)
   } finally {
     await session.end()
   }

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { listPhotoFiles } from '../../domain/photos/photos.js'
+import { listStoredPhotos } from '../../persistence/operations/snapshots/snapshot-content.js'
 import type { PictureStorage } from '../../persistence/photos/picture-storage.js'
 import { BackupError } from './backup-error.js'
 import { decryptWith } from './encryption.js'
@@ -9,11 +10,6 @@ import { type PictureEntry, picturePath, previousPictures, readPictureList } fro
 import type { RestoreOptions } from './restore-backup.js'
 
 const PHOTO_BATCH_SIZE = 500
-
-interface Photo {
-  readonly id: number
-  readonly name: string
-}
 
 /** Writes the pictures of all photos whose files are on the pod. A picture that is lost in the repository is counted and left out. */
 export async function restorePictures(
@@ -25,11 +21,11 @@ export async function restorePictures(
   if (manifest.pictures.referenced) return { pictures: 0, lost: 0 }
   const { repository, report, signal } = options
   const entriesOfPhoto = previousPictures(readPictureList(repository.read(manifest.pictures.path)))
-  // Backups of earlier versions have no such table.
   const hasMovedFiles = manifest.tables.some((table) => table.name === 'moved_photo_files')
   let pictures = 0
   let lostPictures = 0
-  for (let photos = await nextPhotos(session, 0, hasMovedFiles); photos.length > 0; ) {
+  const listPhotos = (after: number) => listStoredPhotos(session, { after, limit: PHOTO_BATCH_SIZE, hasMovedFiles })
+  for (let photos = await listPhotos(0); photos.length > 0; ) {
     for (const { id, name } of photos) {
       signal.throwIfAborted()
       const entries = await entriesOfPhoto(id)
@@ -44,31 +40,10 @@ export async function restorePictures(
         report({ step: 'pictures', done: pictures, total: manifest.pictures.count })
       }
     }
-    photos = await nextPhotos(session, photos.at(-1)?.id ?? 0, hasMovedFiles)
+    photos = await listPhotos(photos.at(-1)?.id ?? 0)
   }
   return { pictures, lost: lostPictures }
 }
-
-async function nextPhotos(session: pg.Client, after: number, hasMovedFiles: boolean): Promise<readonly Photo[]> {
-  const { rows } = await session.query<Photo>(hasMovedFiles ? WITH_MOVED_FILES_SQL : LOCAL_PHOTOS_SQL, [
-    after,
-    PHOTO_BATCH_SIZE,
-  ])
-  return rows
-}
-
-const LOCAL_PHOTOS_SQL = 'select id, name from photos where remote_path is null and id > $1 order by id limit $2'
-
-/** The same photos as in the snapshot of a backup, page by page. Each half reads one page of its index. */
-const WITH_MOVED_FILES_SQL = `
-  select id, name from (
-    (${LOCAL_PHOTOS_SQL})
-    union all
-    (select distinct on (photo_id) photo_id, moved_photo_files.name
-     from moved_photo_files join photos on photos.id = photo_id and photos.remote_path is not null
-     where deleted_at is null and photo_id > $1
-     order by photo_id, moved_at desc limit $2)
-  ) as stored order by id limit $2`
 
 async function readPicture(
   picture: PictureEntry,

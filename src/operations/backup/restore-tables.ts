@@ -1,11 +1,9 @@
 import { pipeline } from 'node:stream/promises'
-import type { Knex } from 'knex'
 import type pg from 'pg'
 import { type AcceptedMessage, insertAcceptedMessages } from '../../jobs/inbound/accepted-messages.js'
-import { copyIn } from '../../persistence/database/copy.js'
+import { writeTableRows } from '../../persistence/operations/copy-tables.js'
 import { loadTables, setSequences } from '../../persistence/operations/load-tables.js'
 import { RESTORE_MARK } from '../../persistence/operations/restore-target.js'
-import { quoteNames } from '../../persistence/operations/table-catalogue.js'
 import { BackupError } from './backup-error.js'
 import type { Manifest, TableContent } from './manifest.js'
 import { readPart } from './parts.js'
@@ -37,14 +35,13 @@ export async function restoreTables(session: pg.Client, manifest: Manifest, opti
 
 async function restoreTable(
   session: pg.Client,
-  { name, columns, parts }: TableContent,
+  { parts, ...table }: TableContent,
   options: RestoreOptions,
   onBytes: (bytes: number) => void,
 ): Promise<void> {
   for (const part of parts) {
     await readPart({ ...options, onBytes }, part, async (content) => {
-      // The table was emptied in this transaction, so that its rows can be frozen and are never written again by vacuum.
-      const rows = copyIn(session, `copy ${quoteNames([name])} (${quoteNames(columns)}) from stdin with (freeze)`)
+      const rows = writeTableRows(session, table)
       await pipeline(content, rows)
       if (rows.rowCount !== part.rows) {
         throw new BackupError(`${part.path}: ${rows.rowCount} rows were loaded, not ${part.rows}.`)
@@ -67,14 +64,4 @@ async function restoreMessages(session: pg.Client, manifest: Manifest, options: 
     await insertAcceptedMessages(session, group)
   })
   return count
-}
-
-/** Links in mails, and sign-ins that wait for a second step: some were used or withdrawn after the backup. */
-export async function endAccountTokens(db: Knex): Promise<void> {
-  for (const table of ['account_tokens', 'second_steps']) await db(table).delete()
-}
-
-/** Ends the access of all applications; their users sign in again. */
-export async function endTokens(session: pg.Client): Promise<void> {
-  await session.query('delete from authorizations')
 }

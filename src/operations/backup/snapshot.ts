@@ -1,13 +1,8 @@
 import type pg from 'pg'
-import { copyOut } from '../../persistence/database/copy.js'
-import { openUnlimitedSession } from '../../persistence/database/database.js'
-import {
-  listSequences,
-  listTables,
-  quoteNames,
-  type Sequence,
-  type Table,
-} from '../../persistence/operations/table-catalogue.js'
+import { readTableRows } from '../../persistence/operations/copy-tables.js'
+import { readClosedAccounts, readStoredPhotos } from '../../persistence/operations/snapshots/snapshot-content.js'
+import { openSnapshotSessions } from '../../persistence/operations/snapshots/snapshot-sessions.js'
+import { listSequences, listTables, type Sequence, type Table } from '../../persistence/operations/table-catalogue.js'
 import type { Services } from '../../services/services.js'
 import type { TableContent } from './manifest.js'
 import type { Part } from './parts.js'
@@ -30,18 +25,6 @@ const CONDITIONS: Readonly<Record<string, string>> = { outbox: `name <> 'make-ph
 
 const SESSIONS = 2
 
-const CLOSED_ACCOUNTS_SQL = `
-  select people.guid from users join people on people.id = users.person_id where users.closed_at is not null order by users.id`
-
-/** Local photos, and those of accounts that have moved away whose files are still here; each photo once. */
-const STORED_PHOTOS_SQL = `
-  select id, name from photos where remote_path is null
-  union all
-  (select distinct on (photo_id) photo_id, moved_photo_files.name
-   from moved_photo_files join photos on photos.id = photo_id and photos.remote_path is not null
-   where deleted_at is null
-   order by photo_id, moved_at desc)`
-
 /** All tables of one moment. */
 export interface Snapshot {
   readonly tables: readonly Table[]
@@ -61,27 +44,14 @@ export interface Snapshot {
 
 /** Opens a snapshot. While it is open, the database cannot remove dead rows of any table. */
 export async function openSnapshot(db: Services['db']): Promise<Snapshot> {
-  const sessions: pg.Client[] = []
-  const open = async (text: string) => {
-    const session = await openUnlimitedSession(db, 'backup')
-    sessions.push(session)
-    await session.query('begin isolation level repeatable read, read only')
-    if (text !== '') await session.query(text)
-    return session
-  }
-  const close = async () => {
-    await Promise.allSettled(sessions.map((session) => session.end()))
-  }
+  const { first, all, close } = await openSnapshotSessions(db, SESSIONS)
   try {
-    const first = await open('')
-    const { rows } = await first.query<{ id: string }>('select pg_export_snapshot() as id')
-    for (let more = 1; more < SESSIONS; more += 1) await open(`set transaction snapshot '${rows[0]?.id}'`)
     const tables = (await listTables(first)).filter(({ name }) => !LEFT_OUT.has(name))
     return {
       tables,
-      copy: (pieceBytes, write) => copyTables(sessions, tables, pieceBytes, write),
+      copy: (pieceBytes, write) => copyTables(all, tables, pieceBytes, write),
       photos: () => readPhotos(first),
-      closedAccounts: () => copyOut(first, `copy (${CLOSED_ACCOUNTS_SQL}) to stdout`),
+      closedAccounts: () => readClosedAccounts(first),
       sequences: () => listSequences(first),
       close,
     }
@@ -123,8 +93,7 @@ async function copyTable(
   pieceBytes: number,
   write: (name: string, rows: AsyncIterable<Buffer>) => Promise<Part>,
 ): Promise<TableContent> {
-  const condition = CONDITIONS[name] === undefined ? '' : ` where ${CONDITIONS[name]}`
-  const rows = copyOut(session, `copy (select ${quoteNames(columns)} from ${quoteNames([name])}${condition}) to stdout`)
+  const rows = readTableRows(session, { name, columns }, CONDITIONS[name])
   const parts: Part[] = []
   for await (const piece of splitRows(rows, pieceBytes)) parts.push(await write(`${name}.${parts.length + 1}`, piece))
   return { name, columns, parts }
@@ -132,8 +101,7 @@ async function copyTable(
 
 async function readPhotos(session: pg.Client): Promise<LocalPhotos> {
   const chunks: Buffer[] = []
-  const list = copyOut(session, `copy (${STORED_PHOTOS_SQL} order by id) to stdout`)
-  for await (const chunk of list) chunks.push(chunk)
+  for await (const chunk of readStoredPhotos(session)) chunks.push(chunk)
   const text = Buffer.concat(chunks)
   return {
     count: countRows(text),

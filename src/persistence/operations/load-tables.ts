@@ -44,6 +44,11 @@ export async function loadTables(
   return tableNames
 }
 
+/** Collects statistics of all tables, without which the first plans would read whole tables. */
+export async function analyzeTables(session: Pick<pg.Client, 'query'>): Promise<void> {
+  await session.query('analyze')
+}
+
 /** New rows get ids above those of the loaded rows and of rows that were deleted before. */
 export async function setSequences(session: pg.Client, sequences: readonly Sequence[]): Promise<void> {
   for (const { table, column, last } of sequences) {

@@ -51,6 +51,16 @@ export async function unmarkRestore(session: Pick<pg.Client, 'query'>): Promise<
   await session.query(`drop table public.${RESTORE_MARK}`)
 }
 
+/** Deletes links in mails, and sign-ins that wait for a second step: some were used or withdrawn after the backup. */
+export async function deleteAccountTokens(db: Knex): Promise<void> {
+  for (const table of ['account_tokens', 'second_steps']) await db(table).delete()
+}
+
+/** Ends the access of all applications; their users sign in again. */
+export async function deleteAllAuthorizations(session: Pick<pg.Client, 'query'>): Promise<void> {
+  await session.query('delete from authorizations')
+}
+
 /** The names of the processes of a pod that use this database. */
 export async function listConnectedProcesses(db: Knex): Promise<readonly string[]> {
   const rows = await queryRows<{ readonly name: string }>(

@@ -31,6 +31,15 @@ const SERVER_PROPERTIES_SQL = `
     current_setting('synchronous_commit') as "synchronousCommit"
   from pg_database where datname = current_database()`
 
+/** The version of the server as a text, such as `18.1`. */
+export async function readServerVersion(db: Knex): Promise<string> {
+  const { version } = await queryRow<{ readonly version: string }>(
+    db,
+    `select current_setting('server_version') as version`,
+  )
+  return version
+}
+
 /** Whether the system has another version of the collation than the one with which the database was created. PostgreSQL 15 or newer. */
 export async function hasCollationChanged(db: Knex): Promise<boolean> {
   const { hasChanged } = await queryRow<{ readonly hasChanged: boolean }>(db, COLLATION_CHANGED_SQL)

@@ -62,6 +62,22 @@ export async function saveSealedPepper(db: Knex, sealedPepper: Buffer): Promise<
   await db('take_over').update({ sealedPepper })
 }
 
+interface OldPasswords {
+  readonly count: number
+  /** The first five user names. */
+  readonly names: readonly string[]
+}
+
+/** Counts the open accounts whose password still has the hash (bcrypt) of the old pod. */
+export async function countOldPasswords(db: Knex): Promise<OldPasswords> {
+  return queryRow<OldPasswords>(db, OLD_PASSWORDS_SQL)
+}
+
+const OLD_PASSWORDS_SQL = `
+  select count(*)::int as count, (array_agg(users.username order by users.username))[1:5] as names
+  from user_secrets join users on users.id = user_secrets.user_id
+  where password_hash like '$2%' and users.closed_at is null`
+
 export async function deleteTakeOver(db: Knex): Promise<void> {
   await db('take_over').delete()
 }

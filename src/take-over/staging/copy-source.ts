@@ -125,23 +125,22 @@ async function copyBlock(
   { table, block, known }: Task,
   options: CopyOptions & { readonly needsRepair: boolean },
 ): Promise<{ readonly rows: number; readonly isCopied: boolean }> {
-  let result = { rows: 0, isCopied: false }
+  let copied = { rows: 0, isCopied: false }
   await source.readBlock(table, {
     block,
     known,
     async use(read) {
       const isCopied = read.openLines !== undefined
-      if (isCopied) await replaceBlock(target, table, block, read, options)
-      result = { rows: read.rows, isCopied }
+      if (isCopied) await replaceBlock(target, { table, block }, read, options)
+      copied = { rows: read.rows, isCopied }
     },
   })
-  return result
+  return copied
 }
 
 async function replaceBlock(
   target: pg.Client,
-  table: SourceTable,
-  block: KeyRange,
+  { table, block }: Pick<Task, 'table' | 'block'>,
   { rows, fingerprint, openLines }: ReadBlock,
   { secrets, signal, needsRepair }: CopyOptions & { readonly needsRepair: boolean },
 ): Promise<void> {
