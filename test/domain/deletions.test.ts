@@ -88,7 +88,7 @@ describe('taking back', () => {
     const postId = isPost ? target.id : target.postId
     const post = await Post.query(pod.pod.db).findById(postId).throwIfNotFound()
     if (post.authorId !== authorId) {
-      await pod.pod.db.transaction((transaction) => Participation.addReasonAndActivity(transaction, postId, [authorId]))
+      await pod.pod.db.transaction((transaction) => Participation.subscribe(transaction, postId, [authorId]))
     }
     return like
   }

@@ -54,7 +54,7 @@ describe('notifications', () => {
     )
   const listen = (under: Post, ...people: Viewer[]) =>
     db.transaction((transaction) =>
-      Participation.addReasonAndActivity(
+      Participation.subscribe(
         transaction,
         under.id,
         people.map(({ personId }) => personId),

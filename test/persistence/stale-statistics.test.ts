@@ -39,7 +39,7 @@ import { listNotificationsOfUser } from '../../src/persistence/notifications/lis
 import { giveUpDeliveries } from '../../src/persistence/outbound/dead-deliveries.js'
 import { DELIVERY_PRIORITY } from '../../src/persistence/outbound/delivery-priority.js'
 import { recordDeliveryResults } from '../../src/persistence/outbound/delivery-results.js'
-import { findOverduePods, holdAndFindDueDeliveries } from '../../src/persistence/outbound/due-deliveries.js'
+import { findOverduePods, takeDueDeliveries } from '../../src/persistence/outbound/due-deliveries.js'
 import { findFetchableEntity } from '../../src/persistence/outbound/find-fetchable.js'
 import { findPodsToCheck } from '../../src/persistence/outbound/known-pods.js'
 import { leasePods, releasePod } from '../../src/persistence/outbound/pod-leases.js'
@@ -206,7 +206,7 @@ const leaseId = '00000000-0000-4000-8000-000000000000'
 
 async function settleOneDelivery(): Promise<unknown> {
   await leasePods(workerDb, [{ podId, leaseId, leaseMs: 60_000, onlyProven: false }])
-  const [first, second] = await holdAndFindDueDeliveries(workerDb, [{ podId, limit: 2 }])
+  const [first, second] = await takeDueDeliveries(workerDb, [{ podId, limit: 2 }])
   if (first === undefined || second === undefined) throw new Error('Nothing is due.')
   const refusal = {
     status: 400,
@@ -277,8 +277,8 @@ const message = () =>
   ({ waitsFor: `post:${newGuid()}`, payload: newGuid(), acceptedAt: new Date(), times: 0, isVerified: true }) as const
 
 it.each<readonly [string, () => Promise<unknown>]>([
-  ['the due deliveries of a pod', () => holdAndFindDueDeliveries(workerDb, [{ podId, limit: 20 }])],
-  ['the first due delivery of a pod', () => holdAndFindDueDeliveries(workerDb, [{ podId, limit: 1 }])],
+  ['the due deliveries of a pod', () => takeDueDeliveries(workerDb, [{ podId, limit: 20 }])],
+  ['the first due delivery of a pod', () => takeDueDeliveries(workerDb, [{ podId, limit: 1 }])],
   ['the end of a delivery round', settleOneDelivery],
   [
     'a message to one person',

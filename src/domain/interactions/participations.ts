@@ -18,7 +18,7 @@ export async function participateInPost(
 ): Promise<void> {
   await unmutePost(transaction, viewer, post)
   if (post.authorId === viewer.personId) return
-  const [participation] = await Participation.addReasonAndActivity(transaction, post.id, [viewer.personId])
+  const [participation] = await Participation.subscribe(transaction, post.id, [viewer.personId])
   if (participation?.count === 1) await enqueueParticipation(services, transaction, post, participation)
 }
 

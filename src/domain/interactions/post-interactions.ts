@@ -12,7 +12,7 @@ export async function subscribeToPost(services: Services, viewer: Viewer, postGu
   const post = await requirePost(services, viewer, postGuid)
   await inRequestTransaction(services, async (transaction) => {
     await Post.lock(transaction, post.id)
-    const [participation] = await Participation.addReasonAndActivity(transaction, post.id, [viewer.personId])
+    const [participation] = await Participation.subscribe(transaction, post.id, [viewer.personId])
     if (participation === undefined) throw postNotFound()
     if (participation.count > 1) throw new Refusal('already_subscribed', 'You are already subscribed to this post.')
     await unmutePost(transaction, viewer, post)

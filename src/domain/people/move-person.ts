@@ -6,20 +6,20 @@ import { inTransaction } from '../../persistence/database/transactions.js'
 import { User } from '../../persistence/models/user.js'
 import { MOVE_LIMITS, type MoveLimits } from '../../persistence/people/limits.js'
 import { lockMove, moveInteractions, type PersonMove } from '../../persistence/people/move-interactions.js'
-import { findNewestIdentity, movePerson } from '../../persistence/people/move-person.js'
+import { findNewestIdentity, movePersonRows } from '../../persistence/people/move-person.js'
 import type { Services } from '../../services/services.js'
 
 /**
- * Moves everything that refers to one person to another; a job moves the interactions that are too many for one transaction. Ends contacts
- * of users who block one of the two.
+ * Moves everything that refers to one person to another. A job moves the interactions that are too many for this transaction. Ends
+ * contacts of users who block one of the two.
  */
-export async function movePersonAndEnqueue(
+export async function movePerson(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   move: PersonMove,
   limits?: MoveLimits,
 ): Promise<void> {
-  const isComplete = await movePerson(transaction, move, limits)
+  const isComplete = await movePersonRows(transaction, move, limits)
   await endBlockedContacts(services, transaction, move.to)
   if (!isComplete) await enqueueJobsOfKind(services, transaction, moveInteractionsJob, [{ personId: move.from }])
 }

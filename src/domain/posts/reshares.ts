@@ -81,5 +81,5 @@ async function insertReshare(
 /** Subscribes the author of the root to the reshare if they are local. Remote authors are subscribed by their own pod. */
 async function subscribeRootAuthor(transaction: Knex.Transaction, root: Post, reshare: Post): Promise<void> {
   const author = await Person.query(transaction).findById(root.authorId).whereNull('podId')
-  if (author !== undefined) await Participation.addReasonAndActivity(transaction, reshare.id, [author.id])
+  if (author !== undefined) await Participation.subscribe(transaction, reshare.id, [author.id])
 }

@@ -174,8 +174,8 @@ async function findDueForRound(
   { services, remotePod, limits }: LeasedRun,
   { hasResponded }: RunProgress,
 ): Promise<readonly DueDelivery[]> {
-  const { holdAndFindDue, isLocalUserRoundRecent } = getSharedDelivery(services.db)
-  const due = await holdAndFindDue({ podId: remotePod.id, limit: hasResponded ? limits.rowsPerBatch : 1 })
+  const { takeDue, isLocalUserRoundRecent } = getSharedDelivery(services.db)
+  const due = await takeDue({ podId: remotePod.id, limit: hasResponded ? limits.rowsPerBatch : 1 })
   return selectForRound(due, isLocalUserRoundRecent() ? limits.relaysPerRoundWhileLocalUsersWrite : limits.rowsPerBatch)
 }
 

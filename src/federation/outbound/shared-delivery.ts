@@ -3,11 +3,7 @@ import { type GroupCommitLimits, groupCommit } from '../../concurrency/group-com
 import { type GrowthLimits, openGroupGrowth } from '../../concurrency/group-growth.js'
 import { stateByOwner } from '../../concurrency/state-by-owner.js'
 import { type DeliveryResults, recordDeliveryResults } from '../../persistence/outbound/delivery-results.js'
-import {
-  type DueDelivery,
-  type DueRequest,
-  holdAndFindDueDeliveries,
-} from '../../persistence/outbound/due-deliveries.js'
+import { type DueDelivery, type DueRequest, takeDueDeliveries } from '../../persistence/outbound/due-deliveries.js'
 import { type LeaseRequest, type LeaseResult, leasePods } from '../../persistence/outbound/pod-leases.js'
 import { type DeliverySlots, openDeliverySlots } from './delivery-slots.js'
 import { DELIVERY_LIMITS } from './limits.js'
@@ -20,7 +16,7 @@ export interface SharedDelivery {
   readonly unanswered: UnansweredRequests
   /** Undefined: the pod may not be contacted now, or another run has leased it. */
   lease(request: LeaseRequest): Promise<LeaseResult | undefined>
-  holdAndFindDue(request: DueRequest): Promise<readonly DueDelivery[]>
+  takeDue(request: DueRequest): Promise<readonly DueDelivery[]>
   /** True: more is due, and the lease is extended. */
   record(results: DeliveryResults): Promise<boolean>
   /** Messages of local users are sent. */
@@ -57,9 +53,9 @@ function openSharedDelivery(db: Knex): SharedDelivery {
     const results = await leasePods(db, ofPods)
     return new Map(ofPods.map(({ podId, leaseId }) => [leaseId, results.get(podId)]))
   })
-  const holdAndFindDue = groupCommit(ONE_AT_A_TIME, async (requests: readonly DueRequest[]) => {
+  const takeDue = groupCommit(ONE_AT_A_TIME, async (requests: readonly DueRequest[]) => {
     const ofPods = new Map<number, DueDelivery[]>(requests.map(({ podId }) => [podId, []]))
-    for (const due of await holdAndFindDueDeliveries(db, requests)) ofPods.get(due.podId)?.push(due)
+    for (const due of await takeDueDeliveries(db, requests)) ofPods.get(due.podId)?.push(due)
     return ofPods
   })
   const record = groupCommit(
@@ -78,7 +74,7 @@ function openSharedDelivery(db: Knex): SharedDelivery {
     slots: openDeliverySlots(DELIVERY_LIMITS),
     unanswered: new Set(),
     lease: async (request) => (await lease([request])).get(request.leaseId),
-    holdAndFindDue: async (request) => (await holdAndFindDue([request])).get(request.podId) ?? [],
+    takeDue: async (request) => (await takeDue([request])).get(request.podId) ?? [],
     record: async (results) => (await record([results])).has(results.podId),
   }
 }

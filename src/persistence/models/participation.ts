@@ -27,8 +27,11 @@ export class Participation extends Model {
     },
   })
 
-  /** Adds a reason for the participation of these people, and the post to their activity streams. A returned count of one means that it is new. */
-  static async addReasonAndActivity(
+  /**
+   * Subscribes people to a post: adds a reason to their participations, and the post to their activity streams. A returned count of one
+   * means that the participation is new.
+   */
+  static async subscribe(
     transaction: Knex.Transaction,
     postId: number,
     personIds: readonly number[],

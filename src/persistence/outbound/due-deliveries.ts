@@ -37,14 +37,12 @@ export interface DueRequest {
 
 /**
  * Returns the due deliveries of each pod: messages of local users first, then relays, then participations, each in the order of
- * insertion. A delivery whose referenced entity still waits for this pod is held: it gets the due time and priority of that delivery.
+ * insertion. A delivery whose referenced entity still waits for this pod is held: it gets the due time and priority of that delivery,
+ * and is returned with `isHeld`.
  * Messages of an account that has moved here are held until the pod knows the move, contacts for ten minutes longer: diaspora* would
  * drop the aspects of the old contact.
  */
-export async function holdAndFindDueDeliveries(
-  db: Knex,
-  requests: readonly DueRequest[],
-): Promise<readonly DueDelivery[]> {
+export async function takeDueDeliveries(db: Knex, requests: readonly DueRequest[]): Promise<readonly DueDelivery[]> {
   return queryPrepared<DueDelivery>(db, 'due-deliveries', DUE_DELIVERIES_SQL, [
     requests.map(({ podId }) => podId),
     requests.map(({ limit }) => limit),

@@ -49,7 +49,7 @@ export async function findNewestIdentities(
  * Moves everything that refers to one person to another. Rows that the other person also has, such as likes of a post, are deleted.
  * Returns false if interactions remain, because there are too many for one transaction: the caller enqueues a job that moves them.
  */
-export async function movePerson(
+export async function movePersonRows(
   transaction: Knex.Transaction,
   move: PersonMove,
   limits: MoveLimits = MOVE_LIMITS,

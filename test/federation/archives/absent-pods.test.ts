@@ -8,7 +8,7 @@ import { beginImport } from '../../../src/federation/archives/imports/begin-impo
 import { runImport } from '../../../src/federation/archives/imports/run-import.js'
 import { sendDueAnnouncements } from '../../../src/federation/archives/moves/send-announcements.js'
 import { listAnnouncedMoves, listWaitingPods } from '../../../src/persistence/archives/account-moves.js'
-import { holdAndFindDueDeliveries } from '../../../src/persistence/outbound/due-deliveries.js'
+import { takeDueDeliveries } from '../../../src/persistence/outbound/due-deliveries.js'
 import { DAY_MS } from '../../../src/protocol/durations.js'
 import { makeImportedPicture } from '../../../workers/handlers/make-imported-picture.js'
 import { archivedContact, archivedPost, archiveOf, writeArchiveFile } from '../../support/federation/archives.js'
@@ -81,7 +81,7 @@ it('a pod that was away for 60 days gets the move first, then the posts of the n
   await writeMessage(pod, { senderId: al.id, entity: postBy(al), guid: newGuid(), pods: [away.id] })
   const isHeld = async () => {
     await pod.db('deliveries').update({ dueAt: new Date(Date.now() - 1_000) })
-    const due = await holdAndFindDueDeliveries(pod.db, [{ podId: away.id, limit: 10 }])
+    const due = await takeDueDeliveries(pod.db, [{ podId: away.id, limit: 10 }])
     return due.map(({ isHeld: held }) => held)
   }
   await announce(0)

@@ -7,7 +7,7 @@ import { Person } from '../../../src/persistence/models/person.js'
 import { Post } from '../../../src/persistence/models/post.js'
 import { User } from '../../../src/persistence/models/user.js'
 import { liftRestrictions, restrictPeople } from '../../../src/persistence/moderation/restrictions.js'
-import { movePerson } from '../../../src/persistence/people/move-person.js'
+import { movePersonRows } from '../../../src/persistence/people/move-person.js'
 import { findPictureState } from '../../../src/persistence/photos/picture-state.js'
 import { addPost } from '../../support/databases/rows.js'
 import { commentBy, migrationOf, photoBy, postBy, reshareBy } from '../../support/federation/entities.js'
@@ -318,7 +318,7 @@ describe('an account migration', () => {
       { receiving: false, inactiveReceiving: true },
     ])
 
-    await pod.db.transaction((transaction) => movePerson(transaction, { from: quin.id, to: ann.id }))
+    await pod.db.transaction((transaction) => movePersonRows(transaction, { from: quin.id, to: ann.id }))
 
     expect(await pod.db('contacts').orderBy('userId').select('userId', 'personId', 'sharing', 'receiving')).toEqual([
       { userId: ann.userId, personId: ben.id, sharing: true, receiving: false },

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newGuid } from '../../../src/domain/new-guid.js'
-import { movePersonAndEnqueue, moveRemainingInteractions } from '../../../src/domain/people/move-person.js'
+import { movePerson, moveRemainingInteractions } from '../../../src/domain/people/move-person.js'
 import { moveInteractionsJob } from '../../../src/jobs/definitions.js'
 import { addPost } from '../../support/databases/rows.js'
 import type { LocalUser } from '../../support/people/local-users.js'
@@ -44,7 +44,7 @@ async function addInteractions(count: number): Promise<readonly number[]> {
 async function move(from: RemotePerson, to: RemotePerson): Promise<void> {
   await pod.db.transaction(async (transaction) => {
     await transaction('accountMigrations').insert({ oldPersonId: from.id, newPersonId: to.id, signature: '' })
-    await movePersonAndEnqueue(pod, transaction, { from: from.id, to: to.id }, LIMITS)
+    await movePerson(pod, transaction, { from: from.id, to: to.id }, LIMITS)
   })
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { newGuid } from '../../../src/domain/new-guid.js'
-import { movePerson } from '../../../src/persistence/people/move-person.js'
+import { movePersonRows } from '../../../src/persistence/people/move-person.js'
 import { listAspectStreamPosts, listStreamPosts, type Stream } from '../../../src/persistence/streams/list-streams.js'
 import { addPost } from '../../support/databases/rows.js'
 import { commentBy, postBy, reshareBy } from '../../support/federation/entities.js'
@@ -66,7 +66,7 @@ it('a private post is in the stream of its recipients, also after its author has
   ]
   expect(await streams()).toEqual([[post.guid], [post.guid], [post.guid]])
 
-  await pod.db.transaction((transaction) => movePerson(transaction, { from: quin.id, to: remy.id }))
+  await pod.db.transaction((transaction) => movePersonRows(transaction, { from: quin.id, to: remy.id }))
 
   expect(await streams()).toEqual([[post.guid], [post.guid], [post.guid]])
 })
@@ -79,7 +79,7 @@ it('a person who moves to this pod finds their posts, likes and comments', async
   await pod.db('comments').insert({ ...mine(), postId: said.id, text: 'Tea' })
   const { cem } = await pod.localUsers('cem')
 
-  await pod.db.transaction((transaction) => movePerson(transaction, { from: quin.id, to: cem.id }))
+  await pod.db.transaction((transaction) => movePersonRows(transaction, { from: quin.id, to: cem.id }))
 
   expect(await stream(cem, 'main')).toEqual([own.guid])
   expect(await stream(cem, 'activity')).toEqual([liked.guid, own.guid])

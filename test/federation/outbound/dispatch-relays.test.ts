@@ -47,9 +47,7 @@ async function relay(...guids: readonly string[]): Promise<void> {
 /** A post of ann's in which both take part. */
 async function postWithSubscribers(fields: Partial<Post> = {}): Promise<Post> {
   const post = await addPost(pod, ann, fields)
-  await pod.db.transaction((transaction) =>
-    Participation.addReasonAndActivity(transaction, post.id, [quin.id, remy.id]),
-  )
+  await pod.db.transaction((transaction) => Participation.subscribe(transaction, post.id, [quin.id, remy.id]))
   return post
 }
 

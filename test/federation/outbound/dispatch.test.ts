@@ -60,7 +60,7 @@ function xmlOf(entity: string) {
 }
 
 function hold({ id }: Post, personIds: readonly number[]): Promise<unknown> {
-  return pod.db.transaction((transaction) => Participation.addReasonAndActivity(transaction, id, personIds))
+  return pod.db.transaction((transaction) => Participation.subscribe(transaction, id, personIds))
 }
 
 /** What was dispatched about a record: one envelope. */

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import type { Knex } from 'knex'
 import { closeMovedPerson } from '../../../domain/accounts/closing/close-moved.js'
-import { movePersonAndEnqueue } from '../../../domain/people/move-person.js'
+import { movePerson } from '../../../domain/people/move-person.js'
 import { findMoveOfPerson, insertMove, saveAnnouncedEnvelope } from '../../../persistence/archives/account-moves.js'
 import { Person } from '../../../persistence/models/person.js'
 import { parseAddress } from '../../../protocol/address.js'
@@ -116,7 +116,7 @@ export async function applyEarlierMoves(
     const row = { ...move, oldPersonId: old?.id ?? null, newPersonId, envelopeFriendica: null, announceUntil }
     await insertMove(transaction, row)
     if (old === undefined) continue
-    await movePersonAndEnqueue(services, transaction, { from: old.id, to: newPersonId })
+    await movePerson(services, transaction, { from: old.id, to: newPersonId })
     await closeMovedPerson(services, transaction, old, now)
   }
 }

@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import type { Knex } from 'knex'
 import { closeMovedPerson } from '../../../domain/accounts/closing/close-moved.js'
 import { loadPrivateKey } from '../../../domain/accounts/private-keys.js'
-import { movePersonAndEnqueue } from '../../../domain/people/move-person.js'
+import { movePerson } from '../../../domain/people/move-person.js'
 import { type AccountMove, findMoveOfPerson, insertMove } from '../../../persistence/archives/account-moves.js'
 import { Person } from '../../../persistence/models/person.js'
 import { writeEntity } from '../../../protocol/entities/entity-xml.js'
@@ -72,6 +72,6 @@ export async function applyMove(
   const old = await Person.query(transaction).findOne({ address: move.oldAddress }).forNoKeyUpdate()
   await insertMove(transaction, { ...move, oldPersonId: old?.id ?? null })
   if (old === undefined) return
-  await movePersonAndEnqueue(services, transaction, { from: old.id, to: move.newPersonId })
+  await movePerson(services, transaction, { from: old.id, to: move.newPersonId })
   await closeMovedPerson(services, transaction, old, now)
 }

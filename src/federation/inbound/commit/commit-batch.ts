@@ -22,7 +22,7 @@ import { type StoredEntities, storeEntities } from '../store/store-entities.js'
 import { leaveTombstones } from '../store/store-retractions.js'
 import { type ClaimedBatch, claimBatch } from './claim-batch.js'
 import { enqueueLookupsAndFetches } from './enqueue-lookups-and-fetches.js'
-import { recordNotificationsAndActivity } from './record-notifications.js'
+import { notifyLocalUsers } from './notify-local-users.js'
 import { requestChecksOfOfflinePods } from './request-pod-checks.js'
 import { retractRelayablesOfBlocked } from './retract-relayables-of-blocked.js'
 import { storeWaitingMessagesOfBatch } from './store-waiting-messages.js'
@@ -130,9 +130,7 @@ async function settleBatch(
     ...(await enqueueLookupsAndFetches(services, transaction, records)),
   ]
   await settleStoredEntities(services, transaction, { entityKeys: resumable, counts: stored.pendingCounts, jobs })
-  const notifications = await inChildSpan(span, 'notify', () =>
-    recordNotificationsAndActivity(services, transaction, stored),
-  )
+  const notifications = await inChildSpan(span, 'notify', () => notifyLocalUsers(services, transaction, stored))
   await enqueueLiveEvent(services, transaction, { notifications })
   await retractRelayablesOfBlocked(services, transaction, rejected)
   await requestChecksOfOfflinePods(transaction, ready)

@@ -12,10 +12,10 @@ import { type NotificationCause, receivingRulesOf } from '../receiving-rules.js'
 import type { StoredEntities } from '../store/store-entities.js'
 
 /**
- * Notifies local people about the stored records, and moves commented posts forward in the activity streams of those involved. Returns
- * the ids of the notifications.
+ * Writes what the stored records change for local users: their notifications, and the places of commented posts in their activity
+ * streams. One statement does both. Returns the ids of the notifications.
  */
-export async function recordNotificationsAndActivity(
+export async function notifyLocalUsers(
   services: Services,
   transaction: Knex.Transaction,
   { records, delivered, shown }: Pick<StoredEntities, 'records' | 'delivered' | 'shown'>,
