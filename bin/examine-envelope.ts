@@ -38,30 +38,26 @@ export type Examined =
       readonly reason: string
     }
 
+export interface ExaminationOptions {
+  readonly keys: KnownKeys
+  /** The recipient of a private message. */
+  readonly recipient: EnvelopeRecipient | undefined
+  readonly now: Date
+}
+
 type OpenedEnvelope = Extract<VerifiedEnvelope, { readonly state: 'verified' }>
 
 /** Performs all steps of receiving an envelope that need no database. */
-export function examineEnvelope(
-  text: string,
-  keys: KnownKeys,
-  recipient: EnvelopeRecipient | undefined,
-  now: Date,
-): Examined {
+export function examineEnvelope(text: string, { keys, recipient, now }: ExaminationOptions): Examined {
   // A private message is a JSON object, a public one XML.
-  if (!text.trimStart().startsWith('{')) return examineOpen(text, 'public', keys, undefined, now)
+  if (!text.trimStart().startsWith('{')) return examineOpen(text, 'public', { keys, recipient: undefined, now })
   const envelope = recipient && decryptEnvelope(text, recipient.key)
-  if (envelope !== undefined) return examineOpen(envelope, 'private', keys, recipient, now)
+  if (envelope !== undefined) return examineOpen(envelope, 'private', { keys, recipient, now })
   const reason = recipient ? `${recipient.address} cannot decrypt it` : 'it is encrypted, and no recipient was named'
   return describeRefusal('private', undefined, 'DecryptionFailed', reason)
 }
 
-function examineOpen(
-  envelope: string,
-  way: Examined['way'],
-  keys: KnownKeys,
-  recipient: EnvelopeRecipient | undefined,
-  now: Date,
-): Examined {
+function examineOpen(envelope: string, way: Examined['way'], { keys, recipient, now }: ExaminationOptions): Examined {
   const openedEnvelope = verifyEnvelope(envelope, keys, now)
   const claimedSender = peekEnvelope(envelope).sender
   if (openedEnvelope.state === 'rejected')

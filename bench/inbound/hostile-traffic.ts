@@ -42,9 +42,12 @@ export async function measureHostileTraffic(
     for (let round = 0; round < rounds; round += 1) {
       // A failed discovery is not repeated for hours, so every round has its own unknown persons and parents.
       const orphans = envelopes.slice(round * good.messages.length)
-      goodBursts.push(await measureBurst(setup, services, processes, allGood, envelopesOf(allGood)))
+      goodBursts.push(await measureBurst(setup, services, processes, { good: allGood, bodies: envelopesOf(allGood) }))
       mixedBursts.push(
-        await measureBurst(setup, services, processes, good, mixMessages(good, orphans, hangingPort, round)),
+        await measureBurst(setup, services, processes, {
+          good,
+          bodies: mixMessages(good, orphans, hangingPort, round),
+        }),
       )
     }
     const rates = mixedBursts.map(({ perSecond }) => perSecond)
@@ -80,8 +83,7 @@ async function measureBurst(
   { stores, loader, corpus }: InboundSetup,
   { db }: OpenServices,
   processes: readonly PodProcess[],
-  good: InboundCorpus,
-  bodies: readonly string[],
+  { good, bodies }: { readonly good: InboundCorpus; readonly bodies: readonly string[] },
 ): Promise<Burst> {
   await resetRows(db, corpus)
   const port = processes.find(({ name }) => name === 'web')?.port ?? 0

@@ -59,7 +59,7 @@ export async function* benchPersist({ rounds }: BenchOptions): AsyncGenerator<Re
       const measuredRounds: Round[] = []
       const part = partOf(corpus, tens)
       for (let round = -1; round < rounds; round += 1) {
-        const measuredRound = await measureRound(services, stores, part, messages, size)
+        const measuredRound = await measureRound(services, stores, part, { messages, size })
         if (round >= 0) measuredRounds.push(measuredRound) // the first round plans the statements
       }
       yield { ...resultOf(size, measuredRounds), ...floor }
@@ -89,11 +89,10 @@ async function measureRound(
   services: OpenServices,
   stores: BenchStores,
   corpus: InboundCorpus,
-  corpusMessages: Messages,
-  size: number,
+  { messages, size }: { readonly messages: Messages; readonly size: number },
 ): Promise<Round> {
   await resetRows(services.db, corpus)
-  const sent = corpusMessages
+  const sent = messages
     .slice(0, corpus.messages.length)
     .flatMap((message, index) => (index % REPEAT_INTERVAL === 0 ? [message, message] : [message]))
   const batches = Array.from({ length: Math.ceil(sent.length / size) }, (_, index) =>

@@ -65,7 +65,11 @@ export function envelopeCommands(program: Command): void {
 
 async function open(file: string | undefined, options: OpenOptions, command: Command): Promise<void> {
   const keys = new Map(options.key.map(({ address, key }) => [address, key]))
-  const examination = examineEnvelope(await readInput(file, command), keys, options.recipient, new Date())
+  const examination = examineEnvelope(await readInput(file, command), {
+    keys,
+    recipient: options.recipient,
+    now: new Date(),
+  })
   print(options, examination, linesOf(examination))
   if (!examination.accepted) throw new CommandError(`A pod rejects it: ${examination.fault}, ${examination.reason}.`)
 }

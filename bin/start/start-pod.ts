@@ -56,9 +56,10 @@ export async function startPod(config: Config, stop: StopRequest, onReady: (pod:
       log,
     )
     parts.push(web, worker)
+    const reportReady = async () => onReady(await describeRunningPod(config, database, { web, worker }, log))
     const failed = Promise.race([database.failed, web.failed, worker.failed])
     failed.catch(() => undefined)
-    await untilAborted(stop.signal, Promise.race([failed, announce(config, database, { web, worker }, log, onReady)]))
+    await untilAborted(stop.signal, Promise.race([failed, reportReady()]))
     await untilAborted(stop.signal, failed)
   } finally {
     await Promise.all(parts.map((part) => part.stop(DRAIN_LIMIT_MS)))
@@ -66,13 +67,13 @@ export async function startPod(config: Config, stop: StopRequest, onReady: (pod:
   }
 }
 
-async function announce(
+/** Waits until both processes are ready. */
+async function describeRunningPod(
   config: Config,
   database: SupervisedDatabase,
   parts: { readonly web: SupervisedProcess; readonly worker: SupervisedProcess },
   log: Logger,
-  onReady: (pod: RunningPod) => void,
-): Promise<void> {
+): Promise<RunningPod> {
   const [web, worker, ofHost, ofQueue] = await Promise.all([
     parts.web.ready,
     parts.worker.ready,
@@ -82,7 +83,7 @@ async function announce(
   const warnings = [ofHost, rootWarning(), privateAddressesWarning(config.allowPrivateAddresses), ...ofQueue].filter(
     (text) => text !== undefined,
   )
-  onReady({ config, databaseUrl: database.url(), databasePid: database.pid(), web, worker, warnings })
+  return { config, databaseUrl: database.url(), databasePid: database.pid(), web, worker, warnings }
 }
 
 /** Processes that read data of other pods should not run as root. */

@@ -92,7 +92,7 @@ async function openParts(
   onConnectionError(db, (error) => {
     if (isOpen) void outages.suspect(error)
   })
-  await untilReachable(db, databaseUrl, DATABASE_WAIT_MS[kind], log, async () => {
+  await waitUntilReachable({ db, databaseUrl, log }, DATABASE_WAIT_MS[kind], async () => {
     await checkMigrations(db)
     if (kind !== 'command') await checkTakeOver(db)
     await checkSecretKey(db, secrets, config)
@@ -219,11 +219,9 @@ function limitsOf(config: Config, kind: ProcessKind) {
 }
 
 /** Waits for an unreachable database, but not for one that refuses the login or lacks migrations. */
-async function untilReachable(
-  db: Knex,
-  databaseUrl: string,
+async function waitUntilReachable(
+  { db, databaseUrl, log }: { readonly db: Knex; readonly databaseUrl: string; readonly log: Logger },
   waitMs: number,
-  log: Logger,
   check: () => Promise<void>,
 ): Promise<void> {
   const until = Date.now() + waitMs

@@ -8,7 +8,7 @@ import { openBrowser } from '../support/browser/scriptless-browser.js'
 import { commentBy, postBy } from '../support/federation/entities.js'
 import { encryptEnvelopeFor, envelopeOf } from '../support/federation/envelopes.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
-import { allow, CALLBACK, codeIn, POD, register, registerTestClient } from '../support/http/oidc-client.js'
+import { approveClient, CALLBACK, codeIn, POD, register, registerTestClient } from '../support/http/oidc-client.js'
 import type { TestPerson } from '../support/people/local-users.js'
 import { type AttackedPod, startAttackedPod } from './attacked-pod.js'
 
@@ -61,7 +61,10 @@ describe('S75: nothing that must not be read is in the log after', () => {
   it('signing in, registering and getting tokens, well and badly', async () => {
     const client = await registerTestClient(app)
     const browser = openBrowser(app, POD)
-    const url = await allow(app, client, 'ann', { scope: 'openid profile', state: 'the state of a client' }, browser)
+    const url = await approveClient(app, client, 'ann', {
+      parameters: { scope: 'openid profile', state: 'the state of a client' },
+      browser,
+    })
     const code = codeIn(url)
     const tokens = (await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })).json()
     await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openBrowser } from '../support/browser/scriptless-browser.js'
 import {
-  allow,
+  approveClient,
   CALLBACK,
   codeIn,
   POD,
@@ -35,9 +35,9 @@ describe('S70: a dump of the database', () => {
   it('contains no usable token, code, secret, session or password', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)
-    const code = codeIn(await allow(pod.app, client, 'alice', { scope: 'openid profile' }, browser))
+    const code = codeIn(await approveClient(pod.app, client, 'alice', { parameters: { scope: 'openid profile' }, browser }))
     const given = (await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })).json()
-    const unused = codeIn(await allow(pod.app, client, 'alice', { scope: 'openid profile' }, browser))
+    const unused = codeIn(await approveClient(pod.app, client, 'alice', { parameters: { scope: 'openid profile' }, browser }))
     expect(await statusOf(given.access_token)).toBe(200)
     const secrets = [given.access_token, given.refresh_token, given.id_token, code, unused, client.secret, alice.token]
     // The cookies of single requests hold a time.
@@ -74,13 +74,13 @@ describe('S70: a dump of the database', () => {
 describe('S71: a code', () => {
   const begin = async (parameters: Record<string, string | undefined> = {}, metadata = {}) => {
     const client = await registerTestClient(pod.app, metadata)
-    return { client, code: codeIn(await allow(pod.app, client, 'alice', { scope: 'profile', ...parameters })) }
+    return { client, code: codeIn(await approveClient(pod.app, client, 'alice', { parameters: { scope: 'profile', ...parameters } })) }
   }
 
   it('comes back with the state of the client and the name of the pod', async () => {
     const client = await registerTestClient(pod.app)
 
-    const url = await allow(pod.app, client, 'alice', { state: 'of the client' })
+    const url = await approveClient(pod.app, client, 'alice', { parameters: { state: 'of the client' } })
 
     expect(Object.fromEntries(url.searchParams)).toMatchObject({
       state: 'of the client',

@@ -136,7 +136,7 @@ async function findRunViolations(
   const published = found.map(({ guid, authorId }) => ({ guid, author: (authorId === bob.id ? bob : alice).address }))
   const dead = await listDeadLetters(pod)
   return [
-    ...(await findViolations(pod, burst, [...localPosts, ...published], logLines())),
+    ...(await findViolations(pod, { burst, localPosts: [...localPosts, ...published] }, logLines())),
     ...written
       .filter(({ guid }) => guid !== undefined && !found.some((post) => post.guid === guid))
       .map(({ text }) => `the API confirmed ${text}, but the post does not exist`),

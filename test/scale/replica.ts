@@ -98,7 +98,7 @@ async function publishAndRead(
       ]) {
         const base = readBase ?? ''
         const where = path === '/contacts' ? `/users/${client.guid}/contacts` : path
-        const { response, body } = await callApi(base, client, 'GET', where)
+        const { response, body } = await callApi(base, client, { method: 'GET', path: where })
         readings.lists += 1
         if (response.status !== 200) readings.failed += 1
         const isMissing = path.startsWith('/streams/main') && guid !== undefined && !body.includes(guid)

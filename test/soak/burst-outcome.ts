@@ -3,16 +3,19 @@ import type { Burst, LocalPost } from './burst-messages.js'
 
 type Counts = ReadonlyMap<string, number>
 
-/**
- * All differences between the state of the pod and the expected result of the burst, as sentences. With `onlyBurstNotifications`,
- * notifications of other types are ignored, because local users are active as well.
- */
+/** What a burst must lead to. */
+interface BurstExpectation {
+  readonly burst: Burst
+  readonly localPosts: readonly LocalPost[]
+  /** Ignores notifications of other types than those of a burst, because local users are active as well. */
+  readonly onlyBurstNotifications?: boolean
+}
+
+/** All differences between the state of the pod and the expected result of the burst, as sentences. */
 export async function findViolations(
   pod: Pick<Services, 'db'>,
-  burst: Burst,
-  localPosts: readonly LocalPost[],
+  { burst, localPosts, onlyBurstNotifications = false }: BurstExpectation,
   logLines: readonly Record<string, unknown>[],
-  { onlyBurstNotifications = false }: { readonly onlyBurstNotifications?: boolean } = {},
 ): Promise<readonly string[]> {
   const allNotifications = await countsIn(pod, notifications)
   const found = onlyBurstNotifications

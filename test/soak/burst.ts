@@ -65,7 +65,7 @@ export async function runBurst(options: BurstOptions): Promise<BurstReport> {
     const settledMs = Date.now() - startedAt
     const violations = [
       ...(await describeDeadLetters(pod)),
-      ...(await findViolations(pod, burst, localPosts, workers.logLines)),
+      ...(await findViolations(pod, { burst, localPosts }, workers.logLines)),
     ]
     const { killed } = workers
     return { violations, messages: burst.envelopes.length, killed, refusedOnReceipt, acceptedMs, settledMs }

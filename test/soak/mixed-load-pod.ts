@@ -101,7 +101,9 @@ async function build(
 
   async function start(kind: 'web' | 'worker'): Promise<WatchedProcess> {
     const admin = `127.0.0.1:${await freePort()}`
-    const started = await startPodProcess(kind, { ...environment, ADMIN_LISTEN: admin }, folder, [measuredHeap])
+    const started = await startPodProcess(kind, { ...environment, ADMIN_LISTEN: admin }, folder, {
+      preloaded: [measuredHeap],
+    })
     cleanups.push(() => started.kill())
     return { ...started, metrics: `http://${admin}/metrics` }
   }

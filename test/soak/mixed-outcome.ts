@@ -41,9 +41,11 @@ export async function findMixedViolations(
   const dead = await listDeadLetters(pod)
   const photos: readonly string[] = await pod.db('photos').whereNull('remotePath').pluck('guid')
   return [
-    ...(await findViolations(pod, burst, [...actions.posts, ...privatePosts], logLines, {
-      onlyBurstNotifications: true,
-    })),
+    ...(await findViolations(
+      pod,
+      { burst, localPosts: [...actions.posts, ...privatePosts], onlyBurstNotifications: true },
+      logLines,
+    )),
     ...localLikes.violations,
     ...missing('conversations', conversations, await pod.db('conversations').pluck('guid')),
     // The API does not return the guid of the first message of a local conversation.

@@ -130,13 +130,17 @@ export async function findUser(services: Services, username: string): Promise<Ac
   return user && accountOf(user, personOf(user))
 }
 
+interface PasswordResetOptions {
+  readonly shouldKeepApplications?: boolean
+  readonly inSameTransaction?: (transaction: Knex.Transaction, user: User) => Promise<void>
+}
+
 /** Sets a password and ends all access of the account: sessions, tokens, codes and live streams. Applications can be excepted. */
 export async function resetPassword(
   services: Services,
   username: string,
   password: string,
-  { shouldKeepApplications = false }: { readonly shouldKeepApplications?: boolean } = {},
-  inSameTransaction: (transaction: Knex.Transaction, user: User) => Promise<void> = async () => undefined,
+  { shouldKeepApplications = false, inSameTransaction = async () => undefined }: PasswordResetOptions = {},
 ): Promise<void> {
   requirePassword(password, (await User.byUsername(services.db, username)) ?? { username, email: null })
   const passwordHash = await hash(password, ARGON2)

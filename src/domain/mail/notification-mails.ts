@@ -156,27 +156,32 @@ export async function composeNotificationMail(services: Services, mail: MailData
   const page =
     row.kind === 'started_sharing' ? `/people/${row.personGuid}` : row.isPublic ? `/posts/${row.postGuid}` : '/'
   return {
-    ...write(services, to, row.kind, factsOf(services, row), `${url}${page}`),
+    ...writeNotificationMail(services, to, { kind: row.kind, facts: factsOf(services, row), url: `${url}${page}` }),
     inReplyTo: row.postGuid === null ? undefined : `<${row.postGuid}@${new URL(url).hostname}>`,
   }
 }
 
 type NotificationMailRecipient = Pick<User, 'id' | 'personId' | 'language'> & { readonly email: string }
 
-function write(
+interface NotificationMail {
+  readonly kind: NotificationMailKind
+  readonly facts: NotificationMailData
+  readonly url: string
+}
+
+function writeNotificationMail(
   services: Services,
   user: NotificationMailRecipient,
-  kind: NotificationMailKind,
-  data: NotificationMailData,
-  url: string,
+  { kind, facts, url }: NotificationMail,
 ): ComposedMail {
-  return finish(services, user, kind, {
-    text: notificationMailText(services.locales.translator(user.language), kind, data),
+  return writeMailToUser(services, user, kind, {
+    text: notificationMailText(services.locales.translator(user.language), kind, facts),
     url,
   })
 }
 
-function finish(
+/** Adds the footer and the link to unsubscribe. */
+function writeMailToUser(
   services: Services,
   user: NotificationMailRecipient,
   kind: MailKind,
@@ -212,8 +217,8 @@ async function composeConversation(
 ): Promise<ComposedMail | undefined> {
   const author = await findAuthorOfUnread(services.db, { userId: user.id, conversationId })
   if (author === undefined) return undefined
-  const data = { pod: services.config.podName, name: mailName(author.name) || author.address, others: 0 }
-  return write(services, user, 'private_message', data, `${services.config.url}/`)
+  const facts = { pod: services.config.podName, name: mailName(author.name) || author.address, others: 0 }
+  return writeNotificationMail(services, user, { kind: 'private_message', facts, url: `${services.config.url}/` })
 }
 
 async function composeDigest(
@@ -229,7 +234,7 @@ async function composeDigest(
   const lines = rows.flatMap((row) =>
     isNotificationMailKind(row.kind) ? [notificationLine(t, row.kind, factsOf(services, row))] : [],
   )
-  return finish(services, user, 'digest', {
+  return writeMailToUser(services, user, 'digest', {
     text: {
       subject: t('mail.digest.subject', { pod: services.config.podName, count }),
       paragraphs: [t('mail.digest.text')],
@@ -252,7 +257,7 @@ async function composeStaffMail(
     ? cases.reduce((sum, { count: ofType }) => sum + ofType, 0)
     : await countUndecidedSignUps(services.db)
   if (count === 0) return undefined
-  return finish(services, user, kind, {
+  return writeMailToUser(services, user, kind, {
     text: staffMailText(t, kind, { pod: services.config.podName, count }),
     lines: cases.map(({ type, count: ofType }) => t(`mail.reported.${type}`, { count: ofType })),
     url: `${services.config.url}/admin/${isAboutReports ? 'reports' : 'sign-ups'}`,

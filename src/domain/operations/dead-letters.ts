@@ -148,7 +148,7 @@ async function changeAudited(
   const change = { action: KINDS[work], target: { type: 'dead_letters', label: labelOfFilter(filter) }, reason }
   await recordOperatorChange(services, actor, change, async (transaction) => {
     if (!isLarge) {
-      const { changed } = await changeDeadLetters(services, transaction, work, filter, range)
+      const { changed } = await changeDeadLetters(services, transaction, work, { filter, range })
       outcome = { count: changed }
       return changed === 0 ? undefined : { count: changed }
     }
@@ -201,7 +201,7 @@ function handlerOf(work: DeadLetterWork): BackgroundTaskHandler {
     async runChunk(services, transaction, { id, details }) {
       const { filter, range } = readTaskDetails(details)
       if (range === null) return { done: 0, skipped: 0 }
-      const { changed, skipped, rest } = await changeDeadLetters(services, transaction, work, filter, range)
+      const { changed, skipped, rest } = await changeDeadLetters(services, transaction, work, { filter, range })
       await changeTaskDetails(transaction, id, { range: rest ?? null })
       return { done: changed, skipped }
     },

@@ -149,11 +149,17 @@ async function changeQuarantine(
       })
       outcome = { count: total, operation: task }
     } else {
-      outcome = { count: (await changeChunk(services, transaction, work, filter, range)).changed }
+      outcome = { count: (await changeChunk(services, transaction, work, { filter, range })).changed }
     }
     return outcome.count === 0 ? undefined : { count: outcome.count }
   })
   return outcome
+}
+
+/** The messages of a range that match a filter. */
+interface QuarantineChoice {
+  readonly filter: QuarantineFilter
+  readonly range: QuarantineRange
 }
 
 /** Changes the oldest messages of a range. Of long ones only the beginning is stored: they are not received again. */
@@ -161,8 +167,7 @@ async function changeChunk(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   work: QuarantineWork,
-  filter: QuarantineFilter,
-  range: QuarantineRange,
+  { filter, range }: QuarantineChoice,
 ): Promise<{ readonly changed: number; readonly skipped: number; readonly rest: QuarantineRange }> {
   const chunk = await lockQuarantined(transaction, filter, range, MESSAGES_OF_CHUNK)
   const changedIds = (work === DROP ? chunk : chunk.filter(({ isWhole }) => isWhole)).map(({ id }) => id)
@@ -195,8 +200,8 @@ export const quarantineTaskHandlers: Pick<BackgroundTaskHandlers, QuarantineWork
 function handlerOf(work: QuarantineWork): BackgroundTaskHandler {
   return {
     async runChunk(services, transaction, { id, details }) {
-      const { filter, range } = details as { readonly filter: QuarantineFilter; readonly range: QuarantineRange }
-      const { changed, skipped, rest } = await changeChunk(services, transaction, work, filter, range)
+      const { filter, range } = details as unknown as QuarantineChoice
+      const { changed, skipped, rest } = await changeChunk(services, transaction, work, { filter, range })
       await changeTaskDetails(transaction, id, { range: rest })
       return { done: changed, skipped }
     },

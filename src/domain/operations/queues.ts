@@ -116,7 +116,7 @@ export async function pauseQueue(
   change: QueueChange,
 ): Promise<boolean> {
   requireStoppable(queue)
-  const hasChanged = await save(services, actor, queue, 'paused', change)
+  const hasChanged = await saveQueueState(services, actor, { queue, state: 'paused' }, change)
   await services.jobs.pause(queue)
   return hasChanged
 }
@@ -130,7 +130,7 @@ export async function drainQueue(
 ): Promise<boolean> {
   requireStoppable(queue)
   await requireConfirmation(services, actor, queue, change)
-  const hasChanged = await save(services, actor, queue, 'draining', change)
+  const hasChanged = await saveQueueState(services, actor, { queue, state: 'draining' }, change)
   await services.jobs.resume(queue)
   return hasChanged
 }
@@ -142,7 +142,7 @@ export async function resumeQueue(
   queue: QueueName,
   change: QueueChange,
 ): Promise<boolean> {
-  const hasChanged = await save(services, actor, queue, 'running', change)
+  const hasChanged = await saveQueueState(services, actor, { queue, state: 'running' }, change)
   await services.jobs.resume(queue)
   return hasChanged
 }
@@ -282,11 +282,10 @@ async function requireConfirmation(
 const ACTION_OF_STATE = { running: 'queue.resume', paused: 'queue.pause', draining: 'queue.drain' } as const
 
 /** Stores the state that the operator has chosen, with an audit entry unless the queue has this state already. */
-async function save(
+async function saveQueueState(
   services: OperationsServices,
   actor: Actor,
-  queue: QueueName,
-  state: RequestedQueueState['state'],
+  { queue, state }: { readonly queue: QueueName; readonly state: RequestedQueueState['state'] },
   { until = undefined, ...options }: QueueChange,
 ): Promise<boolean> {
   requirePower(actor, 'administration')

@@ -34,7 +34,11 @@ export function lookUpPerson(services: Services, text: string): Lookup<Person> {
   const { address } = pastedLink
   const find = async () => followMove(services, address, await Person.byAddress(services.db, address))
   if (!isRemoteAddress(services, address)) return { find }
-  return { find, requestFromPod: () => runJob(services, lookUpPersonJob, { address }, `look-up-${address}`, find) }
+  return {
+    find,
+    requestFromPod: () =>
+      runJob(services, { job: lookUpPersonJob, data: { address }, deduplicationKey: `look-up-${address}` }, find),
+  }
 }
 
 /** The newest identity of a person who has moved from this address, else the person. */
@@ -59,7 +63,12 @@ function lookUpProfile(
   if (!isOtherHost(services, host)) return { find }
   return {
     find,
-    requestFromPod: () => runJob(services, lookUpPersonJob, { host, guid }, `look-up-${guid}-${host}`, find),
+    requestFromPod: () =>
+      runJob(
+        services,
+        { job: lookUpPersonJob, data: { host, guid }, deduplicationKey: `look-up-${guid}-${host}` },
+        find,
+      ),
   }
 }
 
@@ -73,7 +82,12 @@ export function lookUpPost<Result>(
   const fetchRequest = { type: 'post', guid, from: host, depth: 0, fetchesLeft } as const
   return {
     find,
-    requestFromPod: () => runJob(services, lookUpLinkedJob, fetchRequest, `look-up-post-${guid}-${host}`, find),
+    requestFromPod: () =>
+      runJob(
+        services,
+        { job: lookUpLinkedJob, data: fetchRequest, deduplicationKey: `look-up-post-${guid}-${host}` },
+        find,
+      ),
   }
 }
 
@@ -88,16 +102,25 @@ export function lookUpLinkedEntity<Result>(
   const fetchRequest = { type, guid, from: author, author, depth: 0, fetchesLeft }
   return {
     find,
-    requestFromPod: () => runJob(services, lookUpLinkedJob, fetchRequest, `look-up-${type}-${guid}-${author}`, find),
+    requestFromPod: () =>
+      runJob(
+        services,
+        { job: lookUpLinkedJob, data: fetchRequest, deduplicationKey: `look-up-${type}-${guid}-${author}` },
+        find,
+      ),
   }
+}
+
+interface LookupJob<Definition extends AnyJob> {
+  readonly job: Definition
+  readonly data: DataOf<Definition>
+  readonly deduplicationKey: string
 }
 
 /** Enqueues the job, unless it exists, and waits for its end for a limited time. */
 async function runJob<Definition extends AnyJob, Result>(
   { jobs }: Pick<Services, 'jobs'>,
-  job: Definition,
-  data: DataOf<Definition>,
-  deduplicationKey: string,
+  { job, data, deduplicationKey }: LookupJob<Definition>,
   find: () => Promise<Result | undefined>,
 ): Promise<LookUpResult<Result>> {
   await jobs.add(job, data, { deduplicationKey })

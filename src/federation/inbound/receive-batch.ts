@@ -26,7 +26,7 @@ export async function receiveBatch(services: Services, messages: readonly Inboun
     const began = performance.now()
     const preparedBatch = await prepareBatch(services, messages, span)
     const outcomes = await storePreparedBatch(services, preparedBatch, span)
-    reportBatch(services, preparedBatch, outcomes, performance.now() - began, span)
+    reportBatch(services, preparedBatch, outcomes, { span, ms: performance.now() - began })
     const { waiting, rejected, ignored, givenUp } = outcomes
     return { waiting, rejected, ignored, givenUp }
   })
@@ -57,8 +57,7 @@ function reportBatch(
   services: Services,
   { messages, steps }: PreparedBatch,
   outcomes: BatchOutcomes,
-  ms: number,
-  span: ActiveSpan | undefined,
+  { span, ms }: { readonly span: ActiveSpan | undefined; readonly ms: number },
 ): void {
   countBatch(messages, outcomes)
   countSenders(services, steps.open, outcomes.rejected)

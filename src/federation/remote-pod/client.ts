@@ -40,7 +40,8 @@ export function openRemotePodClient(options: RemotePodClientOptions): RemotePodC
       hasResponse = true
     }
     try {
-      return await getFollowingRedirects(following, parseRequestUrl(http, allowPrivate), get, deadline, onResponse)
+      const url = parseRequestUrl(http, allowPrivate)
+      return await getFollowingRedirects({ ...following, onResponse }, url, get, deadline)
     } catch (error) {
       // If plain http is not allowed at all, the error of https is the useful one. After a redirect the new error is.
       const isForbidden = !hasResponse && error instanceof RemotePodError && error.fault === 'not_allowed'

@@ -11,15 +11,16 @@ interface FollowOptions {
   readonly send: SendRequest
   readonly allowPrivate: AllowPrivate
   readonly limits: RemoteLimits
+  /** Called for each answer, redirects included. */
+  readonly onResponse?: () => void
 }
 
-/** Gets a document over a limited number of redirects. `onResponse` is called for each answer, redirects included. */
+/** Gets a document over a limited number of redirects. */
 export async function getFollowingRedirects(
-  { send, allowPrivate, limits }: FollowOptions,
+  { send, allowPrivate, limits, onResponse = () => {} }: FollowOptions,
   start: URL,
   get: GetOptions,
   deadline: ExchangeDeadline,
-  onResponse = () => {},
 ): Promise<RemoteResponse> {
   const maxRedirects = get.redirects ?? 0
   const headers = { accept: get.accept ?? '*/*', 'accept-encoding': 'identity' }

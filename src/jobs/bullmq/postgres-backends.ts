@@ -44,7 +44,7 @@ function tunedBackends({ producers, openWorkers, report }: BackendOptions): Back
     if (!isWorker) return new ProducerBackend(pool, new RecoveringConnection(sharedPool), name, backendOptions)
     const workersListener = listenWith(sharedPool)
     const connection = new WorkerConnection(sharedPool, name, workersListener)
-    return new WorkerBackend(pool, workersListener, connection, name, backendOptions)
+    return new WorkerBackend({ pool, listener: workersListener, connection }, name, backendOptions)
   }
 }
 
@@ -96,6 +96,12 @@ class ProducerBackend extends PostgresQueueBackend {
 
 type Moved = ReturnType<PostgresQueueBackend['moveToCompleted']>
 
+interface WorkerConnections {
+  readonly pool: pg.Pool
+  readonly listener: SharedListener
+  readonly connection: WorkerConnection
+}
+
 /** A backend that fetches and ends jobs in groups, and runs no statement while the queue is known to be empty. */
 class WorkerBackend extends ProducerBackend {
   readonly #connection: WorkerConnection
@@ -105,9 +111,7 @@ class WorkerBackend extends ProducerBackend {
   #isDisconnected = false
 
   constructor(
-    pool: pg.Pool,
-    listener: SharedListener,
-    connection: WorkerConnection,
+    { pool, listener, connection }: WorkerConnections,
     name: string,
     options: ConstructorParameters<typeof PostgresQueueBackend>[2],
   ) {

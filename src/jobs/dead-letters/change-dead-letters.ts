@@ -28,6 +28,12 @@ export interface DeadLetterRange {
   readonly end: DeadLetterPosition
 }
 
+/** The dead letters of a range that match a filter. */
+export interface DeadLetterChoice {
+  readonly filter: DeadLetterFilter
+  readonly range: DeadLetterRange
+}
+
 interface DeadLetterChunk {
   readonly changed: number
   /** Dead letters without their payload are not replayed. */
@@ -56,8 +62,7 @@ export async function changeDeadLetters(
   pod: Pick<DeadLetterDependencies, 'jobs'>,
   transaction: Knex.Transaction,
   work: DeadLetterWork,
-  filter: DeadLetterFilter,
-  { after, end }: DeadLetterRange,
+  { filter, range: { after, end } }: DeadLetterChoice,
 ): Promise<DeadLetterChunk> {
   const source = { db: transaction, jobs: pod.jobs }
   const oldestDeadLetters = await findDeadLetters(source, filter, { after, limit: DEAD_LETTERS_OF_CHUNK })

@@ -70,7 +70,7 @@ async function countJobs(
   if (filter.ids !== undefined) return new Map()
   const queues = await listFailedQueues(services, filter)
   const countsOfQueues = await Promise.all(
-    queues.map((queue) => countJobsOfQueue(services, queue, filter, groupings, latest)),
+    queues.map((queue) => countJobsOfQueue(services, queue, filter, { groupings, latest })),
   )
   return new Map(groupings.map((by) => [by, countsOfQueues.flatMap((counts) => counts.get(by) ?? [])]))
 }
@@ -79,8 +79,7 @@ async function countJobsOfQueue(
   services: DeadLetterDependencies,
   queue: QueueName,
   filter: DeadLetterFilter,
-  groupings: readonly DeadLetterGroup[],
-  latest: number,
+  { groupings, latest }: { readonly groupings: readonly DeadLetterGroup[]; readonly latest: number },
 ): Promise<ReadonlyMap<DeadLetterGroup, readonly DeadLetterCount[]>> {
   const counts = new Map(groupings.map((by) => [by, new Map<string | null, number>()]))
   const add = (fault: string | null, failedAt: number | null, count: number) => {

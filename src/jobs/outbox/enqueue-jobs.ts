@@ -21,24 +21,17 @@ export async function enqueueJob<Definition extends AnyJob>(
   await enqueueJobsOfKind(services, transaction, job, [data])
 }
 
-interface DelayOptions {
-  /** Milliseconds until the jobs may begin. */
-  readonly delay?: number
-}
-
 /** Enqueues any number of jobs of one kind; returns the ids of their rows, in order. */
 export async function enqueueJobsOfKind<Definition extends AnyJob>(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   job: Definition,
   all: readonly DataOf<Definition>[],
-  options: DelayOptions = {},
 ): Promise<readonly number[]> {
   return enqueueJobs(
     services,
     transaction,
     all.map((data) => newJob(job, data)),
-    options,
   )
 }
 
@@ -61,7 +54,12 @@ export function newDispatchJob(senderId: number, record: OutgoingRecord): NewJob
   return { job: dispatchJob, data: record, senderId }
 }
 
-/** Enqueues jobs of any kinds with one statement. */
+interface DelayOptions {
+  /** Milliseconds until the jobs may begin. */
+  readonly delay?: number
+}
+
+/** Enqueues jobs of any kinds with one statement; returns the ids of their rows, in order. */
 export async function enqueueJobs(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
@@ -72,7 +70,7 @@ export async function enqueueJobs(
   const values = newOutboxRowsValues(transaction, all)
   const rows = await queryPrepared<{ id: number }>(transaction, 'new-outbox-rows', NEW_OUTBOX_ROWS_SQL, values)
   const ids = rows.map(({ id }) => id)
-  runOrAddNewRows(services, transaction, all, ids, options)
+  runOrAddNewRows(services, transaction, { jobs: all, ids }, options)
   return ids
 }
 
@@ -80,13 +78,12 @@ export async function enqueueJobs(
 export function runOrAddNewRows(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
-  all: readonly NewJob[],
-  ids: readonly number[],
+  { jobs, ids }: { readonly jobs: readonly NewJob[]; readonly ids: readonly number[] },
   options: DelayOptions = {},
 ): void {
   const trace = findTrace(transaction)
   const rows = ids.flatMap((id, index) => {
-    const { job, data, dueInSeconds } = all[index] ?? {}
+    const { job, data, dueInSeconds } = jobs[index] ?? {}
     if (job === undefined || dueInSeconds !== undefined) return []
     return [{ id, queue: job.queue, name: job.name, data, trace, ...options }]
   })

@@ -68,10 +68,10 @@ type JobLists = Pick<Queue, 'getRanges' | 'getJobCounts'>
 
 /** The ids of the jobs of a state at these places of its list. */
 async function listIds(queue: JobLists, state: JobState, from: number, end: number): Promise<readonly string[]> {
-  if (state === 'active') return listInLine(queue, 'active', await countInLine(queue, 'active'), from, end)
+  if (state === 'active') return listInRunOrder(queue, 'active', { count: await countInList(queue, 'active'), from, end })
   if (state !== 'waiting') return queue.getRanges([state], from, end - 1, state !== 'failed')
-  const before = await countInLine(queue, 'wait')
-  const first = await listInLine(queue, 'wait', before, from, end)
+  const before = await countInList(queue, 'wait')
+  const first = await listInRunOrder(queue, 'wait', { count: before, from, end })
   if (end <= before) return first
   const rest = await queue.getRanges(['prioritized'], Math.max(0, from - before), end - before - 1, true)
   return [...first, ...rest]
@@ -81,20 +81,18 @@ async function listIds(queue: JobLists, state: JobState, from: number, end: numb
  * The ids of jobs without a priority, in the order in which they run. They are read newest first and reversed: in the ascending order
  * of the library, a part of the list has other jobs with PostgreSQL than with Redis.
  */
-async function listInLine(
+async function listInRunOrder(
   queue: JobLists,
-  place: 'wait' | 'active',
-  count: number,
-  from: number,
-  end: number,
+  list: 'wait' | 'active',
+  { count, from, end }: { readonly count: number; readonly from: number; readonly end: number },
 ): Promise<readonly string[]> {
   if (from >= count) return []
-  return (await queue.getRanges([place], count - Math.min(end, count), count - from - 1)).toReversed()
+  return (await queue.getRanges([list], count - Math.min(end, count), count - from - 1)).toReversed()
 }
 
-async function countInLine(queue: JobLists, place: 'wait' | 'active'): Promise<number> {
+async function countInList(queue: JobLists, list: 'wait' | 'active'): Promise<number> {
   const counts = await queue.getJobCounts(
-    ...(place === 'wait' ? (['wait', PAUSED_JOBS] as const) : ['active' as const]),
+    ...(list === 'wait' ? (['wait', PAUSED_JOBS] as const) : ['active' as const]),
   )
   return Object.values(counts).reduce((sum, count) => sum + count, 0)
 }

@@ -4,7 +4,7 @@ import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import { splitAddress } from '../../protocol/address.js'
 import type { Services } from '../../services/services.js'
 import { type DataOf, discoverPersonJob, type FetchRequest, fetchEntityJob } from '../definitions.js'
-import { enqueueJobsOfKind } from '../outbox/enqueue-jobs.js'
+import { enqueueJobs, enqueueJobsOfKind, newJob } from '../outbox/enqueue-jobs.js'
 import { type EntityKey, isFetchable, splitEntityKey, toFetchable } from './entity-key.js'
 import { REFERENCE_LIMITS } from './limits.js'
 import type { NewWaitingMessage } from './store-waiting-messages.js'
@@ -55,9 +55,8 @@ export async function requestMissingEntities(
       })
   }
   const discoveryRows = await enqueueJobsOfKind(services, transaction, discoverPersonJob, [...people.values()])
-  const fetchRows = await enqueueJobsOfKind(services, transaction, fetchEntityJob, [...entities.values()], {
-    delay: FETCH_DELAY_MS,
-  })
+  const fetchJobs = [...entities.values()].map((request) => newJob(fetchEntityJob, request))
+  const fetchRows = await enqueueJobs(services, transaction, fetchJobs, { delay: FETCH_DELAY_MS })
   return new Map([
     ...requestedKeys,
     ...pairsOf([...people.keys(), ...entities.keys()], [...discoveryRows, ...fetchRows]),

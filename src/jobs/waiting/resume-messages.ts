@@ -122,7 +122,7 @@ async function resumeBatch(
   const resumedRows = rows.filter(({ isResumed }) => isResumed)
   const newIds = rows.filter(({ isResumed }) => !isResumed).map(({ id }) => id)
   runOrAddAfterCommit(services, transaction, resumedRows)
-  runOrAddNewRows(services, transaction, jobs, newIds)
+  runOrAddNewRows(services, transaction, { jobs, ids: newIds })
   return resumedRows.length
 }
 

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { type Static, Type } from 'typebox'
 import {
   type OffsetPage,
@@ -90,7 +90,6 @@ interface TimeLinks<Item> {
  * for newer items there.
  */
 export function linkTimePages<Item extends { readonly id: number; readonly createdAt: Date }>(
-  request: FastifyRequest,
   reply: FastifyReply,
   page: TimePage,
   { items, hasMore }: Page<Item>,
@@ -100,7 +99,7 @@ export function linkTimePages<Item extends { readonly id: number; readonly creat
   if (first === undefined || last === undefined) return
   const [nextSide, previousSide] =
     pageOrder(page, order) === 'newest first' ? (['before', 'after'] as const) : (['after', 'before'] as const)
-  const linkTo = createPageLinks(request)
+  const linkTo = createPageLinks(reply.request)
   const link = (side: 'before' | 'after', item: Item) => {
     const { time, id } = keyOf(item)
     return linkTo({
@@ -120,14 +119,13 @@ export function linkTimePages<Item extends { readonly id: number; readonly creat
 
 /** Sets the `Link` header. There is a next page if there are more items, and a previous one from the second page on. */
 export function linkIndexPages(
-  request: FastifyRequest,
   reply: FastifyReply,
   { offset, limit }: OffsetPage,
   { hasMore }: { readonly hasMore: boolean },
 ): void {
   const page = offset / limit + 1
   if (!hasMore && page === 1) return
-  const linkTo = createPageLinks(request)
+  const linkTo = createPageLinks(reply.request)
   sendLinks(reply, {
     next: hasMore ? linkTo({ page: page + 1 }) : undefined,
     previous: page > 1 ? linkTo({ page: page - 1 }) : undefined,

@@ -5,7 +5,7 @@ import { restrictTaskHandlers } from '../../../src/domain/moderation/pods/restri
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { runBackgroundTask } from '../../../src/domain/operations/background-tasks.js'
 import { RemotePod } from '../../../src/persistence/models/remote-pod.js'
-import { holdAndFindDueDeliveries } from '../../../src/persistence/outbound/due-deliveries.js'
+import { takeDueDeliveries } from '../../../src/persistence/outbound/due-deliveries.js'
 import { leasePods } from '../../../src/persistence/outbound/pod-leases.js'
 import { reasonOf } from '../../support/assertions/refusal-reasons.js'
 import { addPost } from '../../support/databases/rows.js'
@@ -322,7 +322,7 @@ describe('pods', () => {
     })
     expect((await adm.post('/pods/slow.example/resume', { reason })).body).toMatchObject({ changed: false })
     expect((await lease()).get(podId)).toMatchObject({ isLeased: true })
-    const due = await holdAndFindDueDeliveries(api.pod.db, [{ podId, limit: 10 }])
+    const due = await takeDueDeliveries(api.pod.db, [{ podId, limit: 10 }])
     expect(due.map(({ id }) => id)).toEqual(ids)
     expect((await adm.get('/audit?action=pod.pause&action=pod.resume')).body).toHaveLength(2)
   })

@@ -8,7 +8,14 @@ import type { ClientApiDialect } from '../../../src/persistence/models/client.js
 import { statementsDuring } from '../../support/assertions/statement-count.js'
 import { publishRows } from '../../support/databases/publish-rows.js'
 import { openEventStream } from '../../support/http/event-stream.js'
-import { allow, CALLBACK, codeIn, postForm, register, registerTestClient } from '../../support/http/oidc-client.js'
+import {
+  approveClient,
+  CALLBACK,
+  codeIn,
+  postForm,
+  register,
+  registerTestClient,
+} from '../../support/http/oidc-client.js'
 import { type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
 
 let api: SampleApiPod
@@ -22,7 +29,7 @@ const SCOPES = 'openid public:read contacts:read private:read interactions conve
 /** A client that alice has authorized; registers with this dialect, or without one. */
 async function clientOfAlice(dialect?: ClientApiDialect) {
   const client = await registerTestClient(api.app, dialect && { client_api_dialect: dialect })
-  const code = codeIn(await allow(api.app, client, 'alice', { scope: SCOPES }))
+  const code = codeIn(await approveClient(api.app, client, 'alice', { parameters: { scope: SCOPES } }))
   const granted = await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })
   const token: string = granted.json().access_token
   const send = (method: 'GET' | 'POST' | 'PATCH', path: string, body?: object) =>
@@ -101,7 +108,7 @@ describe('without one', () => {
   it('a client that names standard is not changed by the setting', async () => {
     await using other = await startSampleApiPod({ environment: { CLIENT_API_DIALECT: 'diaspora' } })
     const client = await registerTestClient(other.app, { client_api_dialect: 'standard' })
-    const code = codeIn(await allow(other.app, client, 'alice', { scope: SCOPES }))
+    const code = codeIn(await approveClient(other.app, client, 'alice', { parameters: { scope: SCOPES } }))
     const granted = await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })
 
     const body = { subject: 'Tea', body: 'x', recipients: [other.bob.guid] }

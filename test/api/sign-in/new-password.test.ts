@@ -7,7 +7,7 @@ import { mintToken } from '../../../src/domain/accounts/tokens.js'
 import { openBrowser } from '../../support/browser/scriptless-browser.js'
 import { openEventStream } from '../../support/http/event-stream.js'
 import {
-  allow,
+  approveClient,
   codeIn,
   POD,
   postForm,
@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => pod.close())
 
 async function tokensOf(username: string) {
-  const code = codeIn(await allow(pod.app, client, username, SCOPE))
+  const code = codeIn(await approveClient(pod.app, client, username, { parameters: SCOPE }))
   const answer = await exchange(code)
   expect(answer.statusCode).toBe(200)
   return answer.json()
@@ -57,7 +57,7 @@ describe('a new password', () => {
     await pod.people('alice')
     const [of, other] = [await tokensOf('alice'), await tokensOf('bob')]
     const minted = await mintToken(pod.pod, 'alice', { scopes: ['openid'], lifetime: 60 })
-    const code = codeIn(await allow(pod.app, client, 'alice', SCOPE))
+    const code = codeIn(await approveClient(pod.app, client, 'alice', { parameters: SCOPE }))
     const browser = await openSignedIn('alice')
 
     await resetPassword(pod.pod, 'alice', NEW)
@@ -93,7 +93,7 @@ describe('a new password', () => {
     await pod.people('dora')
     const { access_token: token, refresh_token: refreshToken } = await tokensOf('dora')
     const browser = await openSignedIn('dora')
-    const code = codeIn(await allow(pod.app, client, 'dora', SCOPE))
+    const code = codeIn(await approveClient(pod.app, client, 'dora', { parameters: SCOPE }))
 
     await resetPassword(pod.pod, 'dora', NEW, { shouldKeepApplications: true })
 

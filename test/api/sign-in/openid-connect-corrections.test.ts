@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { OIDC_LIMITS } from '../../../src/web/oidc/limits.js'
 import { openBrowser } from '../../support/browser/scriptless-browser.js'
 import {
-  allow,
+  approveClient,
   CALLBACK,
   codeIn,
   POD,
@@ -92,7 +92,7 @@ describe('authorization requests in one browser', () => {
 describe('a code that was used', () => {
   it('ends nothing when another client presents it', async () => {
     const [victim, mallory] = [await registerTestClient(pod.app), await registerTestClient(pod.app)]
-    const code = codeIn(await allow(pod.app, victim, 'alice', { scope: 'openid profile' }))
+    const code = codeIn(await approveClient(pod.app, victim, 'alice', { parameters: { scope: 'openid profile' } }))
     const { access_token: token, refresh_token: refresh } = (await exchange(victim, code)).json()
 
     const stolen = await exchange(mallory, code)
@@ -108,7 +108,9 @@ describe('a code that was used', () => {
 describe('a refresh', () => {
   it('with a narrower scope returns a token with that scope', async () => {
     const client = await registerTestClient(pod.app)
-    const code = codeIn(await allow(pod.app, client, 'alice', { scope: 'openid profile notifications' }))
+    const code = codeIn(
+      await approveClient(pod.app, client, 'alice', { parameters: { scope: 'openid profile notifications' } }),
+    )
     const { access_token: wide, refresh_token: refresh } = (await exchange(client, code)).json()
 
     const answer = await client.token({ grant_type: 'refresh_token', refresh_token: refresh, scope: 'openid profile' })
@@ -125,13 +127,15 @@ describe('a refresh', () => {
 
   it('returns no scope that the authorization has lost', async () => {
     const client = await registerTestClient(pod.app)
-    const code = codeIn(await allow(pod.app, client, 'bob', { scope: 'openid profile notifications' }))
+    const code = codeIn(
+      await approveClient(pod.app, client, 'bob', { parameters: { scope: 'openid profile notifications' } }),
+    )
     const { refresh_token: refresh } = (await exchange(client, code)).json()
     const answer = await client.token({ grant_type: 'refresh_token', refresh_token: refresh, scope: 'notifications' })
     const { access_token: narrow } = answer.json()
     expect(await statusWith(narrow, '/api/v1/notifications')).toBe(200)
 
-    await allow(pod.app, client, 'bob', { scope: 'openid profile' })
+    await approveClient(pod.app, client, 'bob', { parameters: { scope: 'openid profile' } })
 
     expect(await statusWith(narrow, '/api/v1/notifications')).toBe(403)
     const wider = { grant_type: 'refresh_token', refresh_token: refresh, scope: 'openid notifications' }
@@ -142,7 +146,7 @@ describe('a refresh', () => {
 describe('the redirect URI of a code', () => {
   it('is required at the token endpoint if the request had one, also with a single registered one', async () => {
     const client = await registerTestClient(pod.app)
-    const code = codeIn(await allow(pod.app, client, 'alice'))
+    const code = codeIn(await approveClient(pod.app, client, 'alice'))
 
     const without = await client.token({ grant_type: 'authorization_code', code })
     const other = await exchange(client, code, { redirect_uri: `${CALLBACK}/other` })
@@ -155,7 +159,7 @@ describe('the redirect URI of a code', () => {
 
   it('cannot be called omitted by the client', async () => {
     const client = await registerTestClient(pod.app)
-    const code = codeIn(await allow(pod.app, client, 'alice', { redirect_uri_omitted: 'true' }))
+    const code = codeIn(await approveClient(pod.app, client, 'alice', { parameters: { redirect_uri_omitted: 'true' } }))
 
     expect((await client.token({ grant_type: 'authorization_code', code })).statusCode).toBe(400)
   })
@@ -164,7 +168,7 @@ describe('the redirect URI of a code', () => {
 describe('unknown scopes', () => {
   it.each(['openid offline_access', 'openid everything profile:everything'])('are ignored in %o', async (scope) => {
     const client = await registerTestClient(pod.app)
-    const code = codeIn(await allow(pod.app, client, 'alice', { scope }))
+    const code = codeIn(await approveClient(pod.app, client, 'alice', { parameters: { scope } }))
 
     const answer = await exchange(client, code)
 
@@ -174,7 +178,7 @@ describe('unknown scopes', () => {
   it.each(['offline_access', 'everything'])('are refused if no scope remains: %o', async (scope) => {
     const client = await registerTestClient(pod.app)
 
-    const back = await allow(pod.app, client, 'alice', { scope })
+    const back = await approveClient(pod.app, client, 'alice', { parameters: { scope } })
 
     expect(back.searchParams.get('error')).toBe('invalid_scope')
   })
@@ -195,7 +199,7 @@ describe('unsupported parameters', () => {
   ])('is described: %o', async (parameters, error) => {
     const client = await registerTestClient(pod.app, { redirect_uris: [`${CALLBACK}?kept=mine`] })
 
-    const back = await allow(pod.app, client, 'alice', parameters)
+    const back = await approveClient(pod.app, client, 'alice', { parameters })
 
     const query = new URLSearchParams(back.search)
     const said = 'response_mode' in parameters ? new URLSearchParams(back.hash.slice(1)) : query

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openBrowser } from '../../support/browser/scriptless-browser.js'
 import {
-  allow,
+  approveClient,
   CALLBACK,
   codeIn,
   POD,
@@ -104,7 +104,7 @@ describe('a request', () => {
 it('ends all grants when a used code is sent again, regardless of other parameters', async () => {
   const client = await registerTestClient(pod.app)
   const { verifier, parameters } = pkce()
-  const code = codeIn(await allow(pod.app, client, 'alice', { scope: 'profile', ...parameters }))
+  const code = codeIn(await approveClient(pod.app, client, 'alice', { parameters: { scope: 'profile', ...parameters } }))
   const use = (code_verifier: string) =>
     client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK, code_verifier })
   const { access_token: token } = (await use(verifier)).json()
@@ -121,7 +121,7 @@ it.each(['wrong', 'w w'.padEnd(43, 'w'), 'w'.repeat(129), 'ü'.repeat(43)])(
   async (verifier) => {
     const client = await registerTestClient(pod.app)
     const { parameters } = pkce()
-    const code = codeIn(await allow(pod.app, client, 'alice', { scope: 'profile', ...parameters }))
+    const code = codeIn(await approveClient(pod.app, client, 'alice', { parameters: { scope: 'profile', ...parameters } }))
 
     const fields = { grant_type: 'authorization_code', code, redirect_uri: CALLBACK, code_verifier: verifier }
     const answer = await client.token(fields)
@@ -152,14 +152,14 @@ it.each([
 ])('harmless parameters are accepted: %o', async (parameters) => {
   const client = await registerTestClient(pod.app)
 
-  const { searchParams } = await allow(pod.app, client, 'alice', parameters)
+  const { searchParams } = await approveClient(pod.app, client, 'alice', { parameters })
 
   expect([searchParams.get('error'), searchParams.get('code')]).toEqual([null, expect.any(String)])
 })
 
 it('a refresh with fewer scopes returns a token with these, a refresh with more scopes is refused', async () => {
   const client = await registerTestClient(pod.app)
-  const code = codeIn(await allow(pod.app, client, 'alice', { scope: 'openid profile' }))
+  const code = codeIn(await approveClient(pod.app, client, 'alice', { parameters: { scope: 'openid profile' } }))
   const first = await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })
   const refresh = { grant_type: 'refresh_token', refresh_token: first.json().refresh_token }
 

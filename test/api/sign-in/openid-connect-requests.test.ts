@@ -5,7 +5,7 @@ import { closeUser } from '../../../src/domain/accounts/closing/close-now.js'
 import { User } from '../../../src/persistence/models/user.js'
 import { openBrowser } from '../../support/browser/scriptless-browser.js'
 import {
-  allow,
+  approveClient,
   CALLBACK,
   codeIn,
   POD,
@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => pod.close())
 
 async function tokensOf(client: TestOidcClient, username: string, parameters: Record<string, string> = {}) {
-  const code = codeIn(await allow(pod.app, client, username, parameters))
+  const code = codeIn(await approveClient(pod.app, client, username, { parameters }))
   const answer = await client.token({ grant_type: 'authorization_code', code, redirect_uri: client.redirectUri })
   expect(answer.statusCode).toBe(200)
   return answer.json()
@@ -70,7 +70,7 @@ describe('requests that a client may send', () => {
   it('gives tokens to a client without a secret that keeps its verifier', async () => {
     const client = await registerTestClient(pod.app, { token_endpoint_auth_method: 'none' })
     const { verifier, parameters } = pkce()
-    const code = codeIn(await allow(pod.app, client, 'alice', parameters))
+    const code = codeIn(await approveClient(pod.app, client, 'alice', { parameters }))
 
     const answer = await client.token({
       grant_type: 'authorization_code',
@@ -96,7 +96,7 @@ describe('requests that a client may send', () => {
     const client = await registerTestClient(pod.app)
     const other = await registerTestClient(pod.app, { redirect_uris: [CALLBACK, 'https://client.example/other'] })
 
-    const back = await allow(pod.app, client, 'alice', { redirect_uri: undefined })
+    const back = await approveClient(pod.app, client, 'alice', { parameters: { redirect_uri: undefined } })
     const answer = await client.token({ grant_type: 'authorization_code', code: codeIn(back) })
     const page = await pod.inject(other.address({ redirect_uri: undefined }))
 
@@ -167,7 +167,7 @@ describe('the consent page', () => {
   it('is skipped for granted scopes, but not for new scopes or prompt=consent', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)
-    await allow(pod.app, client, 'alice', { scope: 'openid profile' }, browser)
+    await approveClient(pod.app, client, 'alice', { parameters: { scope: 'openid profile' }, browser })
 
     await browser.visit(client.address({ scope: 'profile openid' }))
     expect(browser.url.searchParams.has('code')).toBe(true)
@@ -185,7 +185,7 @@ describe('the consent page', () => {
   ])('is shown for each request of a client %s', async (_name, metadata) => {
     const client = await registerTestClient(pod.app, metadata)
     const browser = openBrowser(pod.app, POD)
-    await allow(pod.app, client, 'alice', pkce().parameters, browser)
+    await approveClient(pod.app, client, 'alice', { parameters: pkce().parameters, browser })
     expect(browser.url.searchParams.has('code')).toBe(true)
 
     await browser.visit(client.address(pkce().parameters))
@@ -197,7 +197,7 @@ describe('the consent page', () => {
   it('asks for the password again for prompt=login and after max_age, once', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)
-    await allow(pod.app, client, 'alice', {}, browser)
+    await approveClient(pod.app, client, 'alice', { browser })
 
     await browser.visit(client.address({ prompt: 'login' }))
     expect(browser.url.pathname).toBe('/users/sign_in')
@@ -211,7 +211,7 @@ describe('the consent page', () => {
   it('continues with another user who signs in at the same browser', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)
-    await allow(pod.app, client, 'alice', {}, browser)
+    await approveClient(pod.app, client, 'alice', { browser })
 
     await browser.visit(client.address({ prompt: 'login' }))
     await browser.submit({ username: 'bob', password: 'the password of bob' })
@@ -284,7 +284,7 @@ describe('the token endpoint', () => {
 
   it('accepts the secret in Basic and in the body', async () => {
     const client = await registerTestClient(pod.app)
-    const code = codeIn(await allow(pod.app, client, 'alice'))
+    const code = codeIn(await approveClient(pod.app, client, 'alice'))
     const basic = Buffer.from(`${client.id}:${client.secret}`).toString('base64')
     const fields = { grant_type: 'authorization_code', code, redirect_uri: CALLBACK }
 
@@ -310,7 +310,7 @@ describe('the token endpoint', () => {
 
   it('refuses the code and the refresh token of another client', async () => {
     const [one, other] = [await registerTestClient(pod.app), await registerTestClient(pod.app)]
-    const code = codeIn(await allow(pod.app, one, 'alice'))
+    const code = codeIn(await approveClient(pod.app, one, 'alice'))
     const { refresh_token: refresh } = await tokensOf(one, 'alice')
 
     const byCode = await other.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })
@@ -322,7 +322,7 @@ describe('the token endpoint', () => {
 
   it('refuses an expired code', async () => {
     const client = await registerTestClient(pod.app)
-    const code = codeIn(await allow(pod.app, client, 'alice'))
+    const code = codeIn(await approveClient(pod.app, client, 'alice'))
     const codeHash = createHash('sha256').update(code).digest()
     await pod.pod
       .db('authorization_codes')
@@ -358,7 +358,7 @@ describe('the token endpoint', () => {
   it('stores no usable secret', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)
-    const code = codeIn(await allow(pod.app, client, 'alice', {}, browser))
+    const code = codeIn(await approveClient(pod.app, client, 'alice', { browser }))
     const tokens = (await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })).json()
 
     const tables = [
@@ -543,7 +543,7 @@ it('requires a new sign-in when the account of a session is gone', async () => {
   await pod.people('carol')
   const client = await registerTestClient(pod.app)
   const browser = openBrowser(pod.app, POD)
-  await allow(pod.app, client, 'carol', {}, browser)
+  await approveClient(pod.app, client, 'carol', { browser })
   await closeUser(pod.pod, 'carol')
 
   await browser.visit(client.address())

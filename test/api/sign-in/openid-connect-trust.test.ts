@@ -8,7 +8,7 @@ import { openDatabase } from '../../../src/persistence/database/database.js'
 import { WEB_DATABASE_LIMITS } from '../../../src/persistence/database/limits.js'
 import { openBrowser } from '../../support/browser/scriptless-browser.js'
 import {
-  allow,
+  approveClient,
   CALLBACK,
   codeIn,
   POD,
@@ -28,7 +28,7 @@ it('logs contain no credentials and no user input', async () => {
   const browser = openBrowser(pod.app, POD)
   const { verifier, parameters } = pkce()
 
-  const code = codeIn(await allow(pod.app, client, 'alice', { nonce: 'a-nonce', ...parameters }, browser))
+  const code = codeIn(await approveClient(pod.app, client, 'alice', { parameters: { nonce: 'a-nonce', ...parameters }, browser }))
   const answer = await client.token({
     grant_type: 'authorization_code',
     code,
@@ -62,7 +62,7 @@ it('binds the ID token to the access token that came with it', async () => {
   await using pod = await buildPod()
   await pod.people('alice')
   const client = await registerTestClient(pod.app)
-  const code = codeIn(await allow(pod.app, client, 'alice'))
+  const code = codeIn(await approveClient(pod.app, client, 'alice'))
 
   const { access_token: token, id_token: id } = (
     await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })
@@ -203,7 +203,7 @@ it('fetches no key, logo or page URL that a client has registered', async () => 
   })
 
   const browser = openBrowser(pod.app, POD)
-  const code = codeIn(await allow(pod.app, client, 'alice', {}, browser))
+  const code = codeIn(await approveClient(pod.app, client, 'alice', { browser }))
   const answer = await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })
 
   expect(answer.statusCode).toBe(200)

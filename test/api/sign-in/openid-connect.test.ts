@@ -2,7 +2,7 @@ import { createLocalJWKSet, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openBrowser } from '../../support/browser/scriptless-browser.js'
 import {
-  allow,
+  approveClient,
   CALLBACK,
   codeIn,
   POD,
@@ -116,7 +116,9 @@ describe('the code flow', () => {
     const { verifier, parameters } = pkce()
     const before = Math.floor(Date.now() / 1000)
 
-    const back = await allow(pod.app, client, 'alice', { nonce: 'n-1', ...parameters, scope: 'openid profile' })
+    const back = await approveClient(pod.app, client, 'alice', {
+      parameters: { nonce: 'n-1', ...parameters, scope: 'openid profile' },
+    })
     const answer = await client.token({
       grant_type: 'authorization_code',
       code: codeIn(back),
@@ -157,7 +159,7 @@ describe('the code flow', () => {
 
   it('refuses a wrong verifier', async () => {
     const client = await registerTestClient(pod.app)
-    const back = await allow(pod.app, client, 'alice', pkce().parameters)
+    const back = await approveClient(pod.app, client, 'alice', { parameters: pkce().parameters })
 
     const answer = await client.token({
       grant_type: 'authorization_code',
@@ -172,7 +174,7 @@ describe('the code flow', () => {
 
   it('ends all grants when a code is used twice', async () => {
     const client = await registerTestClient(pod.app)
-    const code = codeIn(await allow(pod.app, client, 'alice', { scope: 'profile' }))
+    const code = codeIn(await approveClient(pod.app, client, 'alice', { parameters: { scope: 'profile' } }))
     const use = () => client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })
     const first = await use()
     const token = first.json().access_token
@@ -187,7 +189,7 @@ describe('the code flow', () => {
 
   it('at most one of two concurrent requests with one code succeeds', async () => {
     const client = await registerTestClient(pod.app)
-    const code = codeIn(await allow(pod.app, client, 'alice'))
+    const code = codeIn(await approveClient(pod.app, client, 'alice'))
 
     const answers = await Promise.all(
       [1, 2, 3, 4].map(() => client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })),
@@ -235,7 +237,7 @@ describe('clients and scopes', () => {
 
   it('gives a new access token for a refresh token that stays valid', async () => {
     const client = await registerTestClient(pod.app)
-    const code = codeIn(await allow(pod.app, client, 'alice', { scope: 'openid profile' }))
+    const code = codeIn(await approveClient(pod.app, client, 'alice', { parameters: { scope: 'openid profile' } }))
     const first = (await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })).json()
     const refresh = () => client.token({ grant_type: 'refresh_token', refresh_token: first.refresh_token })
 
@@ -257,7 +259,7 @@ describe('clients and scopes', () => {
 
   it('refuses a wrong secret', async () => {
     const client = await registerTestClient(pod.app)
-    const code = codeIn(await allow(pod.app, client, 'alice'))
+    const code = codeIn(await approveClient(pod.app, client, 'alice'))
 
     const answer = await client.token({
       client_secret: 'f'.repeat(64),

@@ -2,7 +2,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { resetPassword } from '../../../src/domain/accounts/accounts.js'
 import { createInvitation } from '../../../src/domain/accounts/invitations.js'
 import { newAddress, openBrowser } from '../../support/browser/scriptless-browser.js'
-import { allow, CALLBACK, codeIn, POD, postForm, register, registerTestClient } from '../../support/http/oidc-client.js'
+import {
+  approveClient,
+  CALLBACK,
+  codeIn,
+  POD,
+  postForm,
+  register,
+  registerTestClient,
+} from '../../support/http/oidc-client.js'
 import { buildPod, type TestPod } from '../../support/pods/build-pod.js'
 
 const APPLICATIONS = '/settings/applications'
@@ -265,7 +273,9 @@ describe('the applications of a person', () => {
   it('are listed with their scopes, and revoked by a button', async () => {
     const client = await registerTestClient(pod.app, { client_name: 'Phone & co' })
     const browser = await signIn()
-    const code = codeIn(await allow(pod.app, client, 'alice', { scope: 'conversations' }, browser))
+    const code = codeIn(
+      await approveClient(pod.app, client, 'alice', { parameters: { scope: 'conversations' }, browser }),
+    )
     const tokens = (await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })).json()
 
     await browser.visit(APPLICATIONS)
@@ -283,7 +293,7 @@ describe('the applications of a person', () => {
 
   it('cannot be revoked by another user who knows their id', async () => {
     const client = await registerTestClient(pod.app)
-    await allow(pod.app, client, 'alice')
+    await approveClient(pod.app, client, 'alice')
     const { id: clientId } = await pod.pod.db('clients').where({ clientId: client.id }).first()
     const { id } = await pod.pod.db('authorizations').where({ clientId }).first()
     const bob = await signIn('bob')

@@ -94,7 +94,7 @@ it('F38: a backup is made while messages arrive and workers are killed, and is r
     ...uninterrupted,
   })
   const restored = await openServices(config, 'worker', { crypto: fixedKeyCrypto(), log: testLog() })
-  const worker = await startPodProcess('worker', settings, folder, [])
+  const worker = await startPodProcess('worker', settings, folder)
   try {
     await until('no work is left', SETTLED_WITHIN, async () => {
       await makeDeliveriesDue(restored)

@@ -30,7 +30,7 @@ async function statusesWith(token: string): Promise<readonly unknown[]> {
   const statuses: unknown[] = []
   for (const { base } of podUnderFaults.processes.web) {
     await until('the web process responds', 30_000, async () => {
-      const { response } = await callApi(base, { token }, 'GET', '/streams/main')
+      const { response } = await callApi(base, { token }, { method: 'GET', path: '/streams/main' })
       if (response.status !== 503) statuses.push(response.status)
       return response.status !== 503
     })

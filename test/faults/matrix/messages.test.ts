@@ -50,7 +50,7 @@ it('F17: likes and comments are stored concurrently', async () => {
   for (let index = 0; index < 5; index += 1) guids.push((await publishWithRetries(podUnderFaults, alice)).guid ?? '')
   const responses: TimedResponse[] = []
   const call = (client: LocalClient, path: string, content?: object) =>
-    callWithRetries(podUnderFaults, client, 'POST', path, content, (response) => responses.push(response))
+    callWithRetries(podUnderFaults, client, { method: 'POST', path, content }, (response) => responses.push(response))
   const calls = [...guids, ...guids.toReversed()].flatMap((guid) =>
     [alice, bob].flatMap((client) => [
       call(client, `/posts/${guid}/likes`),

@@ -7,7 +7,7 @@ import { postBy } from '../../support/federation/entities.js'
 import { envelopeOf } from '../../support/federation/envelopes.js'
 import type { FakePerson } from '../../support/federation/fake-pods.js'
 import { type PodUnderFaults, startPodUnderFaults } from './pod-under-faults.js'
-import { callApi, postInbound } from './senders.js'
+import { callApi, newPost, postInbound } from './senders.js'
 import { store } from './this-run.js'
 
 /** Time within which rules and filters apply in all processes. */
@@ -44,7 +44,7 @@ async function asAdmin(method: 'GET' | 'POST', path: string, body?: object, base
 const publishAtEach = (text: string) =>
   Promise.all(
     podUnderFaults.processes.web.map(async ({ base }) => {
-      const { response } = await callApi(base, podUnderFaults.alice, 'POST', '/posts', { public: true, body: text })
+      const { response } = await callApi(base, podUnderFaults.alice, newPost(text))
       return response.status
     }),
   )

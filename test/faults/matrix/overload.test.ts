@@ -34,7 +34,7 @@ it('F33: five hundred clients send their requests byte by byte', async () => {
   try {
     await until('all slow connections are closed', 60_000, async () => {
       const written = await publish(podUnderFaults, podUnderFaults.alice, base)
-      const { response } = await callApi(base, podUnderFaults.alice, 'GET', '/streams/main')
+      const { response } = await callApi(base, podUnderFaults.alice, { method: 'GET', path: '/streams/main' })
       for (const status of statusesIn([written, response])) statuses.add(status)
       return sockets.every((socket) => socket.closed)
     })

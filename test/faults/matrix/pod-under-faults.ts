@@ -124,7 +124,10 @@ async function build(
   function start(kind: ProcessKind, index: number): Promise<PodProcess> {
     const { hooks = [], settings: ownSettings, program } = hooksOf?.(kind, index) ?? {}
     const modules = hooks.map((hook) => new URL(`hooks/${hook}.mjs`, import.meta.url).href)
-    return startPodProcess(kind, { ...environment, ...ownSettings }, folder, modules, program)
+    return startPodProcess(kind, { ...environment, ...ownSettings }, folder, {
+      preloaded: modules,
+      compiled: program,
+    })
   }
   const [web, otherWeb, worker, otherWorker] = await Promise.all([
     start('web', 0),

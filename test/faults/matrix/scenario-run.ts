@@ -170,7 +170,7 @@ async function findRunViolations(
   const dead = await listDeadLetters(pod)
   const delivered = new Set(await pod.db('outbound_messages').where({ record: 'post' }).pluck('guid'))
   return [
-    ...(await findViolations(pod, burst, [...localPosts, ...published], logLines())),
+    ...(await findViolations(pod, { burst, localPosts: [...localPosts, ...published] }, logLines())),
     ...writes
       .filter(({ guid }) => guid !== undefined && !found.some((post) => post.guid === guid))
       .map(({ text }) => `the API confirmed ${text}, but the post does not exist`),

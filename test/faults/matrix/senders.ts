@@ -48,6 +48,18 @@ const RETRY_INTERVAL_MS = 100
 
 let texts = 0
 
+/** A request to the client API. */
+export interface ApiCall {
+  readonly method: string
+  readonly path: string
+  readonly content?: object | undefined
+}
+
+/** The request that publishes a public post. */
+export function newPost(text: string): ApiCall {
+  return { method: 'POST', path: '/posts', content: { public: true, body: text } }
+}
+
 export function postInbound(
   pod: PodUnderFaults,
   path: string,
@@ -63,26 +75,24 @@ export function postInbound(
 
 export async function publish(pod: PodUnderFaults, client: LocalClient, base = pod.nextBase()): Promise<PublishedPost> {
   const text = nextText()
-  return toPublishedPost(text, await callApi(base, client, 'POST', '/posts', { public: true, body: text }))
+  return toPublishedPost(text, await callApi(base, client, newPost(text)))
 }
 
 /** Publishes a post, and retries at the other process with the same idempotency key, as a proxy does. */
 export async function publishWithRetries(pod: PodUnderFaults, client: LocalClient): Promise<PublishedPost> {
   const text = nextText()
-  return toPublishedPost(text, await callWithRetries(pod, client, 'POST', '/posts', { public: true, body: text }))
+  return toPublishedPost(text, await callWithRetries(pod, client, newPost(text)))
 }
 
 export async function callWithRetries(
   pod: PodUnderFaults,
   client: Pick<LocalClient, 'token'>,
-  method: string,
-  path: string,
-  content?: object,
+  call: ApiCall,
   onResponse: (response: TimedResponse) => void = () => {},
 ): Promise<ResponseWithBody> {
   const headers = { 'idempotency-key': randomUUID() }
   for (let attempt = 1; ; attempt += 1) {
-    const result = await callApi(pod.nextBase(), client, method, path, content, headers)
+    const result = await callApi(pod.nextBase(), client, call, headers)
     onResponse(result.response)
     if (attempt === MAX_ATTEMPTS || (result.response.status !== 'none' && result.response.status !== 503)) return result
     await pause(RETRY_INTERVAL_MS)
@@ -102,9 +112,7 @@ function toPublishedPost(text: string, { response, body }: ResponseWithBody): Pu
 export function callApi(
   base: string,
   { token }: Pick<LocalClient, 'token'>,
-  method: string,
-  path: string,
-  content?: object,
+  { method, path, content }: ApiCall,
   headers: Readonly<Record<string, string>> = {},
 ) {
   const type = content === undefined ? {} : { 'content-type': 'application/json' }

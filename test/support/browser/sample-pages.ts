@@ -12,7 +12,7 @@ import { Post } from '../../../src/persistence/models/post.js'
 import { addPost } from '../databases/rows.js'
 import { plain } from '../files/pictures.js'
 import { freePort } from '../http/free-port.js'
-import { allow, registerTestClient } from '../http/oidc-client.js'
+import { approveClient, registerTestClient } from '../http/oidc-client.js'
 import type { TestPerson } from '../people/local-users.js'
 import { viewerOf } from '../people/local-users.js'
 import { addRemotePerson } from '../people/remote-people.js'
@@ -155,7 +155,7 @@ export async function openSamplePages(): Promise<SamplePages> {
     client_name: 'Dandelion & co',
   })
   const scope = 'openid profile contacts:read public:read public:modify interactions'
-  await allow(pod.app, client, 'ben', { scope }, openBrowser(pod.app, url))
+  await approveClient(pod.app, client, 'ben', { parameters: { scope }, browser: openBrowser(pod.app, url) })
 
   async function close() {
     await pod.close()

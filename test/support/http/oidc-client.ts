@@ -73,13 +73,18 @@ export async function postForm(
   })
 }
 
+interface AuthorizationOptions {
+  /** Parameters of the authorization request. */
+  readonly parameters?: Readonly<Record<string, string | undefined>>
+  readonly browser?: TestBrowser
+}
+
 /** Signs in and consents, in a new browser by default; returns the redirect to the client. */
-export async function allow(
+export async function approveClient(
   app: FastifyInstance,
   client: TestOidcClient,
   username: string,
-  parameters: Readonly<Record<string, string | undefined>> = {},
-  browser: TestBrowser = openBrowser(app, POD),
+  { parameters = {}, browser = openBrowser(app, POD) }: AuthorizationOptions = {},
 ): Promise<URL> {
   await browser.visit(client.address(parameters))
   if (browser.url.pathname === '/users/sign_in') {

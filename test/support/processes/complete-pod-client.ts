@@ -29,7 +29,7 @@ export async function httpClientOf({ pod, address }: CompletePodUser): Promise<H
     const url = new URL(`/api/v1${path}`, `http://${pod.host}`)
     const response = await fetch(url, { method, ...init, headers: { authorization, ...init.headers } })
     const text = await response.text()
-    check(documentation, method, url, response, text)
+    checkResponse(documentation, { method, path: url.pathname }, response, text)
     return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
   }
 
@@ -46,8 +46,13 @@ export async function httpClientOf({ pod, address }: CompletePodUser): Promise<H
   }
 }
 
-function check(documentation: ApiDocument, method: string, url: URL, response: Response, body: string): void {
-  documentation.check(method, url.pathname, {
+function checkResponse(
+  documentation: ApiDocument,
+  { method, path }: { readonly method: string; readonly path: string },
+  response: Response,
+  body: string,
+): void {
+  documentation.check(method, path, {
     statusCode: response.status,
     headers: Object.fromEntries(response.headers),
     body,

@@ -35,16 +35,19 @@ export interface PodProcess {
   kill(): Promise<void>
 }
 
-/**
- * Resolves when the process is ready. Preloaded modules are loaded before the pod, and may replace parts of it. `compiled` is the folder
- * `dist` of another program.
- */
+interface ProgramOptions {
+  /** Modules that are loaded before the pod, and may replace parts of it. */
+  readonly preloaded?: readonly string[]
+  /** The folder `dist` of another program. */
+  readonly compiled?: string | undefined
+}
+
+/** Resolves when the process is ready. */
 export async function startPodProcess(
   kind: keyof typeof entries,
   settings: NodeJS.ProcessEnv,
   folder: string,
-  preloaded: readonly string[] = [],
-  compiled?: string,
+  { preloaded = [], compiled }: ProgramOptions = {},
 ): Promise<PodProcess> {
   const { entry, loaders } = programOf(kind, compiled)
   const child = fork(entry, {

@@ -19,8 +19,8 @@ async function changeAll(pod: DeadLetterDependencies, work: DeadLetterWork, filt
   let count = 0
   let range = await findDeadLetterRange(pod, filter)
   while (range !== undefined) {
-    const from = range
-    const chunk = await pod.db.transaction((transaction) => changeDeadLetters(pod, transaction, work, filter, from))
+    const choice = { filter, range }
+    const chunk = await pod.db.transaction((transaction) => changeDeadLetters(pod, transaction, work, choice))
     count += chunk.changed
     range = chunk.rest
   }

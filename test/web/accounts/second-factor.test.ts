@@ -6,7 +6,7 @@ import { endSessionsIfRevoked, signIn } from '../../../src/domain/accounts/sign-
 import { mintToken } from '../../../src/domain/accounts/tokens.js'
 import { openBrowser, type TestBrowser } from '../../support/browser/scriptless-browser.js'
 import {
-  allow,
+  approveClient,
   CALLBACK,
   codeIn,
   POD,
@@ -279,7 +279,7 @@ describe('a client', () => {
 
       expect(await claimsFor(codeIn(browser.url))).toMatchObject({ acr: '2', amr: ['pwd', 'otp', 'mfa'] })
     })
-    expect(await claimsFor(codeIn(await allow(pod.app, client, 'dan')))).toMatchObject({ acr: '0', amr: ['pwd'] })
+    expect(await claimsFor(codeIn(await approveClient(pod.app, client, 'dan')))).toMatchObject({ acr: '0', amr: ['pwd'] })
   })
 
   it('gets an error if it needs two factors and the user has one', async () => {
@@ -327,7 +327,7 @@ describe('a client', () => {
   })
 
   it('with acr_values=2 gets two factors of a user who has them, and one of others', async () => {
-    expect(codeIn(await allow(pod.app, client, 'dan', { acr_values: '2' }))).toBeTruthy()
+    expect(codeIn(await approveClient(pod.app, client, 'dan', { parameters: { acr_values: '2' } }))).toBeTruthy()
     await withFactor(async ({ secret }, browser) => {
       await browser.visit(client.address({ acr_values: '2' }))
       expect(browser.url.pathname).toBe('/users/sign_in/second_factor')
@@ -370,7 +370,7 @@ describe('staff that needs a second factor', () => {
     await browser.visit('/admin')
     expect(`${browser.url.pathname}${browser.url.search}`).toBe('/settings/two_factor?needed=1')
     expect(browser.page.body).toContain('Your role on this pod needs a second factor.')
-    const scoped = await allow(pod.app, client, 'mod', { scope: 'openid moderation' }, browser)
+    const scoped = await approveClient(pod.app, client, 'mod', { parameters: { scope: 'openid moderation' }, browser })
     expect(scoped.searchParams.get('code')).toBeTruthy()
     const [{ scopes }] = await pod.pod
       .db('authorizations')

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeDueAccounts, closingTaskHandlers } from '../../../src/domain/accounts/closing/close-account.js'
 import { runBackgroundTask } from '../../../src/domain/operations/background-tasks.js'
 import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
-import { allow, CALLBACK, codeIn, registerTestClient, type TestOidcClient } from '../../support/http/oidc-client.js'
+import { approveClient, CALLBACK, codeIn, registerTestClient, type TestOidcClient } from '../../support/http/oidc-client.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { type ConsolePod, startConsolePod } from '../../support/pods/console-pod.js'
 
@@ -37,7 +37,7 @@ async function withOldProof(use: () => Promise<void>): Promise<void> {
 }
 
 async function tokenOf(client: TestOidcClient, browser: TestBrowser): Promise<string> {
-  const code = codeIn(await allow(pod.app, client, 'dan', {}, browser))
+  const code = codeIn(await approveClient(pod.app, client, 'dan', { browser }))
   const answer = await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })
   return answer.json().access_token
 }
@@ -312,7 +312,7 @@ describe('sessions and applications', () => {
   it('end one browser while this one stays; an authorization in between keeps one line', async () => {
     const client = await registerTestClient(pod.app)
     const [here, there] = [await pod.signedIn('mod'), await pod.signedIn('mod')]
-    await allow(pod.app, client, 'mod', {}, here)
+    await approveClient(pod.app, client, 'mod', { browser: here })
     await here.visit('/settings/sessions')
     expect(here.page.body.match(/signed in on/g)).toHaveLength(2)
     expect(here.page.body.match(/this browser/g)).toHaveLength(1)
@@ -358,7 +358,7 @@ describe('sessions and applications', () => {
   it('a new password ends other browsers, and applications if wanted', async () => {
     const client = await registerTestClient(pod.app)
     const [here, there] = [await pod.signedIn('adm'), await pod.signedIn('adm')]
-    const code = codeIn(await allow(pod.app, client, 'adm', {}, here))
+    const code = codeIn(await approveClient(pod.app, client, 'adm', { browser: here }))
     const token = (await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })).json()
     await here.visit('/settings/password')
     await here.submit({ password: 'short', password_again: 'short' })

@@ -39,13 +39,19 @@ export async function beginPasskeyUse(
   }
 }
 
-/** Checks the answer of a browser, of `userId` if given. Undefined for every fault: the reply must not tell which passkeys there are. */
+export interface PasskeyAnswer {
+  /** The JSON text that the browser has sent. */
+  readonly text: string
+  readonly use: ChallengeUse
+  /** The only user whose passkeys are accepted; undefined: any user. */
+  readonly userId?: number
+}
+
+/** Checks the answer of a browser. Undefined for every fault: the response must not reveal which passkeys exist. */
 export async function checkPasskey(
   services: FactorDependencies,
   party: RelyingParty,
-  text: string,
-  use: ChallengeUse,
-  userId?: number,
+  { text, use, userId }: PasskeyAnswer,
 ): Promise<PasskeyUser | undefined> {
   const assertion = readAssertion(text)
   const passkey: StoredPasskey | undefined =

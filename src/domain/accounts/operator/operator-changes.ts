@@ -59,12 +59,14 @@ export async function resetPasswordByOperator(
   password: string,
   { shouldKeepApplications }: { readonly shouldKeepApplications: boolean },
 ): Promise<void> {
-  await resetPassword(services, username, password, { shouldKeepApplications }, (transaction, user) =>
-    recordChange(services, transaction, user, {
-      action: 'user.password',
-      after: { applications: shouldKeepApplications },
-    }),
-  )
+  await resetPassword(services, username, password, {
+    shouldKeepApplications,
+    inSameTransaction: (transaction, user) =>
+      recordChange(services, transaction, user, {
+        action: 'user.password',
+        after: { applications: shouldKeepApplications },
+      }),
+  })
 }
 
 /** Sets settings of a user. */

@@ -20,16 +20,18 @@ export interface ImportChoices extends Pick<ImportOptions, 'contacts' | 'content
   readonly oldAddress: string
 }
 
-/**
- * Starts the import of the checked archive; a worker runs it. `proveOldAccount` checks that the owner of an old account of this pod is
- * the same person, by its name: the key alone may be stolen.
- */
+export interface ImportStart {
+  readonly choices: ImportChoices
+  /** Checks that the owner of an old account of this pod, by its user name, is the same person: the key alone may be stolen. */
+  proveOldAccount(username: string): Promise<boolean>
+}
+
+/** Starts the import of the checked archive; a worker runs it. */
 export async function startImport(
   services: Services,
   actor: Actor,
   user: ImportingUser,
-  choices: ImportChoices,
-  proveOldAccount: (username: string) => Promise<boolean>,
+  { choices, proveOldAccount }: ImportStart,
 ): Promise<ArchiveImport> {
   requireImportsOn(services)
   const upload = await findOpenUpload(services.db, user.userId)

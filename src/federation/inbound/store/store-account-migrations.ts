@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { closeMovedPerson } from '../../../domain/accounts/closing/close-moved.js'
-import { movePersonAndEnqueue } from '../../../domain/people/move-person.js'
+import { movePerson } from '../../../domain/people/move-person.js'
 import { enqueueJobs, newDispatchJob } from '../../../jobs/outbox/enqueue-jobs.js'
 import { lockProfileOwners, replaceProfiles } from '../../../persistence/inbound/replace-profiles.js'
 import { Person } from '../../../persistence/models/person.js'
@@ -33,7 +33,7 @@ export async function storeAccountMigrations(
     const { inbound } = message
     const plan = await planMigration(transaction, message.entity)
     if (plan.do === 'move') {
-      await migrate(services, transaction, message, plan, now)
+      await applyMove(services, transaction, { message, ...plan }, now)
       records.push({ id: plan.from.id, message })
     } else if (plan.do === 'refuse') {
       rejected.push({ inbound, message, fault: 'NotAllowed', reason: plan.reason })
@@ -82,11 +82,10 @@ async function planMigration(transaction: Knex.Transaction, entity: AccountMigra
   return { do: 'move', from, to, newest }
 }
 
-async function migrate(
+async function applyMove(
   services: Services,
   transaction: Knex.Transaction,
-  message: StorableMessage<AccountMigrationEntity>,
-  { from, to, newest }: Move,
+  { message, from, to, newest }: Move & { readonly message: StorableMessage<AccountMigrationEntity> },
   now: Date,
 ): Promise<void> {
   const { inbound, entity } = message
@@ -103,7 +102,7 @@ async function migrate(
   if (remotePhotoPath !== null) {
     await movePhotos(transaction, from.id, (await findLatestPhotoPath(transaction, to.id)) ?? remotePhotoPath)
   }
-  await movePersonAndEnqueue(services, transaction, { from: from.id, to: newest.id })
+  await movePerson(services, transaction, { from: from.id, to: newest.id })
   await closeMovedPerson(services, transaction, from, now)
   if (newest.podId !== null) await dispatchContacts(services, transaction, newest.id)
 }

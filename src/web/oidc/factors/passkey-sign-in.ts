@@ -64,7 +64,7 @@ export const passkeySignInRoutes: FastifyPluginAsync = async (app) => {
     const destination = { uid, returnTo: readReturnPath(formText(request, 'return_to')) }
     const interaction = uid === undefined ? undefined : await browser.getInteraction(uid)
     const use = { purpose: 'sign_in', browser: browser.formToken() } as const
-    const user = await checkPasskey(request.services, party, formText(request, 'passkey') ?? '', use)
+    const user = await checkPasskey(request.services, party, { text: formText(request, 'passkey') ?? '', use })
     if (user === undefined) {
       countSignInFailure('credentials')
       return show(request, reply.code(422), { browser, destination, isRefused: true })

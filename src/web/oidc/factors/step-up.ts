@@ -84,7 +84,7 @@ export function openStepUp({ services }: FastifyInstance): StepUp {
 
   async function checkAnswer({ session, account }: SignedInPerson, answer: string) {
     const use = { purpose: 'confirm', browser: session.uid } as const
-    const user = party && (await checkPasskey(services, party, answer, use, account.userId))
+    const user = party && (await checkPasskey(services, party, { text: answer, use, userId: account.userId }))
     return user === undefined ? 'passkey_wrong' : 'passkey_right'
   }
 

@@ -38,7 +38,7 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const page = readIndexPage(request)
       const aspects = await readList(request, (services) => listAspects(services, request.viewer, page))
-      linkIndexPages(request, reply, page, aspects)
+      linkIndexPages(reply, page, aspects)
       return aspects.items.map(presentAspect)
     },
   )

@@ -43,7 +43,7 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         () => requirePostOrComment(request.services, request.viewer, { postGuid }),
       )
       const comments = await readList(request, (services) => listComments(services, request.viewer, postGuid, page))
-      linkTimePages(request, reply, page, comments, { order: 'oldest first' })
+      linkTimePages(reply, page, comments, { order: 'oldest first' })
       return comments.items.map((comment) => presentComment(comment, app.services.config))
     },
   )

@@ -53,7 +53,7 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
         const page = readIndexPage(request)
         return { page, contacts: await listContactsInAspect(services, id, page) }
       })
-      linkIndexPages(request, reply, page, contacts)
+      linkIndexPages(reply, page, contacts)
       return contacts.items.map((person) => presentPersonSummary(person, app.services.config))
     },
   )
@@ -137,7 +137,7 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
         const page = readIndexPage(request)
         return { page, contacts: await listContacts(services, request.viewer, page) }
       })
-      linkIndexPages(request, reply, page, contacts)
+      linkIndexPages(reply, page, contacts)
       return contacts.items.map((person) => presentPersonSummary(person, app.services.config))
     },
   )

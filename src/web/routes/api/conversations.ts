@@ -60,7 +60,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const page = readTimePage(request)
       const filter = { ...page, ...readOnlyAfter(request.query), ...readOnlyUnread(request.query) }
       const conversations = await readList(request, (services) => listConversations(services, request.viewer, filter))
-      linkTimePages(request, reply, page, conversations)
+      linkTimePages(reply, page, conversations)
       return conversations.items.map((conversation) => presentConversation(conversation, app.services.config))
     },
   )
@@ -184,7 +184,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const messages = await readList(request, (services) =>
         listConversationMessages(services, request.viewer, guid, filter),
       )
-      linkIndexPages(request, reply, filter, messages)
+      linkIndexPages(reply, filter, messages)
       return messages.items.map((message) => presentMessage(message, app.services.config))
     },
   )

@@ -57,7 +57,7 @@ export const likeRoutes: FastifyPluginAsyncTypebox = async (app) => {
           const page = readIndexPage(request)
           return { page, likes: await listLikes(services, request.viewer, target, page) }
         })
-        linkIndexPages(request, reply, page, likes)
+        linkIndexPages(reply, page, likes)
         return likes.items.map((like) => presentLike(like, app.services.config))
       },
     )

@@ -61,7 +61,7 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
         Promise.all([listNotifications(services, request.viewer, filter), countUnread(services, request.viewer)]),
       )
       sendUnreadCounts(reply, counts)
-      linkTimePages(request, reply, page, notifications)
+      linkTimePages(reply, page, notifications)
       return notifications.items.map((notification) => presentNotification(notification, readDialect(request)))
     },
   )

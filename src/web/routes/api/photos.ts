@@ -71,7 +71,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
     async (request, reply) => {
       const page = readTimePage(request)
       const photos = await readList(request, (services) => listOwnPhotos(services, request.viewer, page))
-      linkTimePages(request, reply, page, photos)
+      linkTimePages(reply, page, photos)
       return photos.items.flatMap((photo) => presentPhoto(photo, app.services.config) ?? [])
     },
   )

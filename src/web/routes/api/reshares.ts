@@ -37,7 +37,7 @@ export const reshareRoutes: FastifyPluginAsyncTypebox = async (app) => {
         const page = readIndexPage(request)
         return { page, reshares: await listReshares(services, request.viewer, post, page) }
       })
-      linkIndexPages(request, reply, page, reshares)
+      linkIndexPages(reply, page, reshares)
       return reshares.items.map((reshare) => presentReshare(reshare, app.services.config))
     },
   )

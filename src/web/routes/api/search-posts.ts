@@ -54,7 +54,7 @@ export const searchPostsRoutes: FastifyPluginAsyncTypebox = async (app) => {
         return post === undefined ? [] : [presentPost(post, app.services.config)]
       }
       const posts = await readList(request, (services) => searchPosts(services, request.viewer, tag ?? '', page))
-      linkTimePages(request, reply, page, posts)
+      linkTimePages(reply, page, posts)
       return posts.items.map((post) => presentPost(post, app.services.config))
     },
   )

@@ -82,7 +82,7 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
       // The person of a complete address may have been stored just now, so the replica may not have it.
       const isAddress = 'nameOrAddress' in searchCriterion && searchCriterion.nameOrAddress.includes('@')
       const people = isAddress ? await search(request.services) : await readList(request, search)
-      linkIndexPages(request, reply, page, people)
+      linkIndexPages(reply, page, people)
       return people.items.map((person) => presentPersonSummary(person, app.services.config))
     },
   )
@@ -106,7 +106,7 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const foundPeople = await readList(request, (services) =>
         findTags(services, request.viewer, request.query.query, page),
       )
-      linkIndexPages(request, reply, page, foundPeople)
+      linkIndexPages(reply, page, foundPeople)
       return [...foundPeople.items]
     },
   )

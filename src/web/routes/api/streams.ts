@@ -123,7 +123,7 @@ interface StreamPage {
 
 /** Sets the links to other pages, and returns the posts as clients see them. */
 function presentStream(request: FastifyRequest, reply: FastifyReply, { page, posts, keyOf }: StreamPage) {
-  linkTimePages(request, reply, page, posts, { hasNextOnly: true, ...(keyOf && { keyOf }) })
+  linkTimePages(reply, page, posts, { hasNextOnly: true, ...(keyOf && { keyOf }) })
   return posts.items.map((post) => presentPost(post, request.server.services.config))
 }
 

@@ -76,7 +76,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
         () => requireAuthor(request.services, author),
       )
       const posts = await readList(request, (services) => listVisiblePosts(services, request.viewer, author, page))
-      linkTimePages(request, reply, page, posts)
+      linkTimePages(reply, page, posts)
       return posts.items.map((post) => presentPost(post, app.services.config))
     },
   )
@@ -103,7 +103,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
         () => requireAuthor(request.services, author),
       )
       const photos = await readList(request, (services) => listVisiblePhotos(services, request.viewer, author, page))
-      linkTimePages(request, reply, page, photos)
+      linkTimePages(reply, page, photos)
       return photos.items.flatMap((photo) => presentPhoto(photo, app.services.config) ?? [])
     },
   )
@@ -124,7 +124,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const page = readIndexPage(request)
       const blocks = await readList(request, (services) => listBlocks(services, request.viewer, page))
-      linkIndexPages(request, reply, page, blocks)
+      linkIndexPages(reply, page, blocks)
       return blocks.items.map((person) => presentPersonSummary(person, app.services.config))
     },
   )

@@ -71,15 +71,15 @@ export const importPageRoutes: FastifyPluginAsync = async (app) => {
     })
   }
 
-  /** Runs a change and shows the page again. */
-  async function change(
-    request: FastifyRequest,
+  /** Runs a use case. Shows the page with its refusal, or redirects to the page with a flash message. */
+  async function runUseCase(
     reply: FastifyReply,
     flash: string,
-    fields: Parameters<typeof collectFieldErrors>[1],
-    use: () => Promise<unknown>,
+    refusals: Parameters<typeof collectFieldErrors>[1],
+    useCase: () => Promise<unknown>,
   ) {
-    const errors = await collectFieldErrors(request.signedIn.t, fields, use, (reason) => {
+    const { request } = reply
+    const errors = await collectFieldErrors(request.signedIn.t, refusals, useCase, (reason) => {
       if (LATER.has(reason)) reply.code(429)
       else if (reason === 'too_large') reply.code(413)
       else if (reason === 'no_space') reply.code(507)
@@ -98,11 +98,11 @@ export const importPageRoutes: FastifyPluginAsync = async (app) => {
       const back = encodeURIComponent(IMPORT_PATHS.page)
       return reply.header('connection', 'close').redirect(`${OIDC_PATHS.confirmAccess}?return_to=${back}`, 303)
     }
-    return change(request, reply, 'import_uploaded', UPLOAD_REFUSALS, () => readUploadedFiles(request, reply))
+    return runUseCase(reply, 'import_uploaded', UPLOAD_REFUSALS, () => readUploadedFiles(request, reply))
   })
 
   app.post(IMPORT_PATHS.check, route, async (request, reply) =>
-    change(request, reply, 'import_uploaded', UPLOAD_REFUSALS, () =>
+    runUseCase(reply, 'import_uploaded', UPLOAD_REFUSALS, () =>
       requestCheck(request.services, importingUserOf(request)),
     ),
   )
@@ -113,7 +113,7 @@ export const importPageRoutes: FastifyPluginAsync = async (app) => {
   })
 
   app.post(IMPORT_PATHS.start, withProof, async (request, reply) =>
-    change(request, reply, 'import_started', START_REFUSALS, async () => {
+    runUseCase(reply, 'import_started', START_REFUSALS, async () => {
       const user = importingUserOf(request)
       const isChosen = (name: string) => formText(request, name) !== undefined
       const choices = {
@@ -124,7 +124,10 @@ export const importPageRoutes: FastifyPluginAsync = async (app) => {
         move: isChosen('move'),
         oldAddress: formText(request, 'old_address') ?? '',
       }
-      await startImport(request.services, actorOf(request), user, choices, (name) => proveOldAccount(request, name))
+      await startImport(request.services, actorOf(request), user, {
+        choices,
+        proveOldAccount: (username) => proveOldAccount(request, username),
+      })
     }),
   )
 
@@ -148,12 +151,12 @@ export const importPageRoutes: FastifyPluginAsync = async (app) => {
   ] as const) {
     app.post(path, route, async (request, reply) => {
       const by = { userId: request.signedIn.viewer.userId, uid: formText(request, 'id') ?? '' }
-      return change(request, reply, flash, STOP_REFUSALS, () => pauseImport(request.services, by, state))
+      return runUseCase(reply, flash, STOP_REFUSALS, () => pauseImport(request.services, by, state))
     })
   }
 
   app.post(IMPORT_PATHS.cancel, route, async (request, reply) =>
-    change(request, reply, 'import_cancelled', STOP_REFUSALS, () =>
+    runUseCase(reply, 'import_cancelled', STOP_REFUSALS, () =>
       cancelImport(request.services, importingUserOf(request), formText(request, 'id') ?? ''),
     ),
   )
