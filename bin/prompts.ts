@@ -12,7 +12,7 @@ export interface Prompts {
   askHidden(question: string): Promise<string>
 }
 
-/** Runs the part of a command that asks. Afterwards Ctrl-C is a signal again. */
+/** Runs the part of a command that prompts. Afterwards Ctrl-C is a signal again. */
 export async function withPrompts<Result>(run: (prompts: Prompts) => Promise<Result>): Promise<Result> {
   // Opened by the first question: until then stdin is not read.
   let opened: OpenTerminal | undefined

@@ -24,7 +24,7 @@ export interface EmbeddedServer extends RunningServer {
   readonly superuserUrl: string
   /** False: a killed pod has left it running. */
   readonly startedHere: boolean
-  /** Resolves when the server ends without having been stopped. Start it again: it comes back at the same address if it can. */
+  /** Resolves when the server ends without having been stopped. A new start uses the same address if possible. */
   readonly exited: Promise<void>
   stop(): Promise<void>
 }

@@ -3,7 +3,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { EmbeddedPostgresError } from './errors.js'
 
-/** Lies in a data folder whose database was moved to another server. */
+/** This file is in a data folder whose database was moved to another server. */
 const markFile = (dataDir: string) => join(dataDir, 'database-was-moved')
 
 /** A pod that started on the old database would continue from an old state. */

@@ -3,7 +3,7 @@ import { type CheckResult, checkWarning } from '../../src/domain/operations/chec
 import { countOldPasswords, findTakeOver, isOpened } from '../../src/persistence/operations/take-over-state.js'
 import { DAY_MS } from '../../src/protocol/durations.js'
 
-/** Days after which a password of the old pod is worth a question to its owner. */
+/** Days after which the operator should contact the owner of an account with a password of the old pod. */
 const EXPECTED_DAYS = 365
 
 /** Counts the accounts whose owners have not signed in since a take-over, so that their passwords still have the hashes of the old pod. */

@@ -19,7 +19,7 @@ export interface GroupCommitLimits<Item> {
 
 interface Entry<Item, Result> {
   readonly items: readonly Item[]
-  /** Its time limit has passed; its result is discarded. */
+  /** The time limit of the group has passed; its result is discarded. */
   isExpired: boolean
   resolve(result: Result): void
   reject(error: unknown): void

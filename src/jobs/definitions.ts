@@ -188,7 +188,7 @@ export interface FetchRequest {
   readonly orFrom?: string | undefined
   /** Only an entity of this author is accepted. */
   readonly author?: string | undefined
-  /** It is stored already, but not visible to the author of the message that refers to it: it is fetched as if it were unknown. */
+  /** The entity is stored, but not visible to the author of the message that refers to it: it is fetched as if it were unknown. */
   readonly isUnreadable?: true
   /** An archive refers to it: this pod neither subscribes to it nor follows its links. */
   readonly isForArchive?: true

@@ -302,7 +302,7 @@ function requireOtherRedis({ redisUrl }: Config, { sidekiq }: Pick<TakeOverOptio
   throw new TakeOverError('--sidekiq is the Redis of this pod: the two pods need a Redis, or a database number, each.')
 }
 
-/** The queue comes first, so that a run that ends in between makes both again. */
+/** Migrates the queue first: if the run ends between the two, the next run migrates both again. */
 async function migrateTarget({ db, url }: TakeOverTarget): Promise<void> {
   if ((await migrationStatus(db)).pending.length === 0) return
   await migrateQueue(url)

@@ -55,7 +55,7 @@ export function watchWaits(threads: number, observe = (ms: number) => waitSecond
     return () => {
       const place = waitingTasks.indexOf(task)
       if (place < 0) return startNext()
-      // It has waited until its deadline.
+      // The task has waited until its deadline.
       waitingTasks.splice(place, 1)
       observe(performance.now() - task.since)
     }

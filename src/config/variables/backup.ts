@@ -21,7 +21,7 @@ export const BACKUP_VARIABLES = {
     'Days for which read notifications are kept. 0: forever',
   ),
   RETENTION_DEAD_DAYS: setting(retentionDays(30, 1), 'Days for which given-up outbox rows and deliveries are kept'),
-  // A retraction may come back from a pod that was away for long.
+  // A pod that was away for long may send a retraction late.
   RETENTION_TOMBSTONES_DAYS: setting(
     retentionDays(400, 90),
     'Days for which deletions by other pods are remembered, at least 90',

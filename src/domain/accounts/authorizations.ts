@@ -61,7 +61,7 @@ export async function findGrantableScopes(
   return user === undefined ? [] : filterGrantable(services, user, scopes)
 }
 
-/** Staff without the second factor that the pod asks for grants as a user without a role. */
+/** The role for a grant. Staff without the required second factor grant as users without a role. */
 async function filterGrantable(
   services: Pick<Services, 'config' | 'db'>,
   { id: userId, role }: User,

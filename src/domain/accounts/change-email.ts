@@ -66,7 +66,7 @@ export async function confirmEmail(services: Pick<Services, 'db' | 'requestConte
   })
 }
 
-/** Restores the old address, ends all access, and asks for a new password by a mail to the old address. */
+/** Restores the old address, ends all access, and sends a link for a new password to the old address. */
 export async function undoEmailChange(
   services: Pick<Services, 'config' | 'db' | 'requestContext' | 'jobs'>,
   token: string,
@@ -98,7 +98,7 @@ async function refuseTakenAddress(
 }
 
 /**
- * The address is no longer the unconfirmed one of anybody, and links to reset the password that went to the old one end. Its mailbox
+ * The address is no longer the unconfirmed one of any user, and links to reset the password that went to the old one end. Its mailbox
  * works, so that notification mails begin again.
  */
 async function setConfirmedEmail(transaction: Knex.Transaction, userId: number, email: string): Promise<void> {
@@ -107,7 +107,7 @@ async function setConfirmedEmail(transaction: Knex.Transaction, userId: number, 
     .update({
       email,
       emailConfirmedAt: transaction.raw(NOW_SQL),
-      // The first digest is that of tomorrow, wherever the user lives.
+      // The first digest is tomorrow's, in every time zone.
       digestOn: transaction.raw(`(now() - interval '12 hours')::date`),
       digestAt: transaction.raw(NOW_SQL),
       unconfirmedEmail: null,
@@ -158,7 +158,7 @@ export async function createUserByOperator(
   }
 }
 
-/** Sets an address by command: as confirmed, or with a mail that asks for the confirmation. */
+/** Sets an address by command: as confirmed, or with a mail whose link confirms it. */
 export async function setEmail(
   services: Services,
   actor: Actor,

@@ -5,7 +5,7 @@ import { findLocalGuids } from '../../persistence/inbound/find-local-guids.js'
 import { isGuid } from '../../protocol/values.js'
 import type { Services } from '../../services/services.js'
 
-/** Tells local recipients of private messages from unknown guids. */
+/** Distinguishes local recipients of private messages from unknown guids. */
 export interface RecipientLookup {
   /** Recent positive answers are cached. A negative answer always comes from the database. */
   isLocal(guid: string): Promise<boolean>

@@ -32,7 +32,7 @@ export async function endSessionsIfRevoked({ db }: Pick<Services, 'db'>, credent
   return true
 }
 
-/** Its password is valid until it changes, or a second factor is turned on that the sign-in did not require. */
+/** The sign-in is valid until the password changes, or a second factor is turned on that the sign-in did not require. */
 export interface SignIn extends Credential {
   readonly userId: number
   readonly needsFactor: boolean

@@ -25,7 +25,7 @@ export type { ArchiveImport, ReceivedUpload }
 /** Days after a move, when a contact of the archive counts as silent. */
 const SILENT_DAYS = 14
 
-/** The imports of the viewer, and before them the uploaded archive that waits for its start, the newest first. */
+/** Uploaded archives of the viewer that wait for their start, and imports, each newest first. */
 export async function listImports(
   { db }: Pick<Services, 'db'>,
   { userId }: Viewer,

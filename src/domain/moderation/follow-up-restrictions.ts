@@ -25,7 +25,7 @@ export async function followUpRestrictions(
   if (isContentLeft) await startChangingContent(services, transaction)
 }
 
-/** Hides or shows content of which an operation has lost its job, or that was noted while it ended. */
+/** Hides or shows content whose operation has lost its job, or that was recorded while the operation ended. */
 export async function continueMissedContentChange(services: Pick<Services, 'db' | 'jobs'>): Promise<void> {
   if ((await findContentChange(services.db)) === undefined) return
   await services.db.transaction((transaction) => startChangingContent(services, transaction))

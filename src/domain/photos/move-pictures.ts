@@ -78,7 +78,7 @@ async function copyPictures({
     if (content === undefined) return 'gone'
     await to.write(name, content)
     if ((await from.find(name)) !== undefined) return 'copied'
-    // It was deleted in the meantime, and the copy must not survive.
+    // The picture was deleted during the copy, so the copy is deleted too.
     await to.delete([name])
     return 'gone'
   }

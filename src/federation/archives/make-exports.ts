@@ -20,7 +20,7 @@ import { DAY_MS } from '../../protocol/durations.js'
 import type { Services } from '../../services/services.js'
 import { type ExportProgress, exportToFile } from './export-archive.js'
 
-/** Milliseconds between two notes of the progress. */
+/** Milliseconds between two records of the progress. */
 const PROGRESS_INTERVAL_MS = 2_000
 
 /** The free space must be so many times the estimated size: others write to the disk meanwhile. */

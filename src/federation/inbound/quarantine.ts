@@ -49,7 +49,7 @@ export async function quarantineRejected(
 
 /**
  * Messages of blocked senders are counted only: they would displace messages that an operator has to examine. A message of a blocked
- * author that another pod relays is stored, because the operator of that pod may ask for it.
+ * author that another pod relays is stored, because the operator of that pod may inquire about it.
  */
 function isByBlockedSender({ fault, message }: RejectedMessage): boolean {
   return fault === 'Moderated' && message !== undefined && message.sender === message.entity.author

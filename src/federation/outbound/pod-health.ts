@@ -38,7 +38,7 @@ export type DeliveryOutcome =
   /** The attempt was cancelled because too many other pods were silent at the same time. */
   | { readonly kind: 'silent' }
 
-/** The outcome of an answer. If the public inbox of a pod is gone, so is the pod; a private one may be gone for one person only. */
+/** The outcome of an answer. A pod without a public inbox counts as away. A missing private inbox concerns only one recipient. */
 export function outcomeOfResponse({ status, retryAfter }: DeliveryResponse, isPublic: boolean): DeliveryOutcome {
   const fault = faultOfStatus(status)
   if (fault === undefined) return { kind: 'delivered' }

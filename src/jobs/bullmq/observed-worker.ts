@@ -24,7 +24,7 @@ export interface ObservedWorker extends Pick<AnyBackendWorker, 'close' | 'isRunn
 interface ObservedWorkerOptions {
   readonly backend: BackendFactory<IQueueBackend, 'shared'>
   readonly options: WorkerOptions<'shared'>
-  /** False: the worker of the library, which cannot tell that its queue no longer answers. */
+  /** False: the worker of the library, which does not detect that its queue no longer answers. */
   readonly isTuned: boolean
 }
 

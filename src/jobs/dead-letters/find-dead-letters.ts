@@ -20,7 +20,7 @@ export interface FoundDeadLetter extends DeadLetter {
   readonly deliveryId?: number
   /** The failed job, also of a row. */
   readonly job: { readonly queue: QueueName; readonly id: string } | undefined
-  /** It was given up without its payload, so that it cannot be replayed. */
+  /** The message was given up without its payload, so that it cannot be replayed. */
   readonly hasNoPayload?: boolean
 }
 

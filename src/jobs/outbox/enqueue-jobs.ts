@@ -102,7 +102,7 @@ export function newOutboxRowsValues(transaction: Knex.Transaction, all: readonly
   ]
 }
 
-/** Inserts the rows of jobs and returns their ids in order; its parameters stand behind `others`, those of the statement around it. */
+/** Inserts the rows of jobs and returns their ids in order; its parameters follow `others`, those of the statement around it. */
 export function newOutboxRowsSql(others: readonly unknown[]): string {
   const $ = (index: number) => `$${others.length + index}` as const
   return `

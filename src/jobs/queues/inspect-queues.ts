@@ -68,7 +68,8 @@ type JobLists = Pick<Queue, 'getRanges' | 'getJobCounts'>
 
 /** The ids of the jobs of a state at these places of its list. */
 async function listIds(queue: JobLists, state: JobState, from: number, end: number): Promise<readonly string[]> {
-  if (state === 'active') return listInRunOrder(queue, 'active', { count: await countInList(queue, 'active'), from, end })
+  if (state === 'active')
+    return listInRunOrder(queue, 'active', { count: await countInList(queue, 'active'), from, end })
   if (state !== 'waiting') return queue.getRanges([state], from, end - 1, state !== 'failed')
   const before = await countInList(queue, 'wait')
   const first = await listInRunOrder(queue, 'wait', { count: before, from, end })
@@ -91,9 +92,7 @@ async function listInRunOrder(
 }
 
 async function countInList(queue: JobLists, list: 'wait' | 'active'): Promise<number> {
-  const counts = await queue.getJobCounts(
-    ...(list === 'wait' ? (['wait', PAUSED_JOBS] as const) : ['active' as const]),
-  )
+  const counts = await queue.getJobCounts(...(list === 'wait' ? (['wait', PAUSED_JOBS] as const) : ['active' as const]))
   return Object.values(counts).reduce((sum, count) => sum + count, 0)
 }
 
@@ -167,7 +166,7 @@ export function createQueueInspection({ client, store, prefix }: InspectedQueues
     find: (name, jobId) => client.request(name, (queue) => queue.getJob(jobId)),
 
     async notDone(name) {
-      // The states may be read one after the other; a job that goes back from running to delayed in between is in the second reading.
+      // The states may be read one after the other; a job that changes from running to delayed between the two is in the second reading.
       const read = () => client.request(name, (queue) => queue.getRanges([...NOT_DONE], 0, -1))
       return [...new Set([...(await read()), ...(await read())])]
     },

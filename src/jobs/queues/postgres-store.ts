@@ -41,7 +41,7 @@ export function openPostgresStore(
   return {
     kind: 'postgresql',
     isTuned,
-    pollSeconds: 45, // PostgreSQL notifies all who listen, and a worker that has lost its connection polls at once
+    pollSeconds: 45, // PostgreSQL notifies all listeners, and a worker polls at once after it has lost its connection
     firstContact: Promise.resolve(),
     backend: postgresBackends({ producers, openWorkers, isTuned, report }),
     isReady: () => true,

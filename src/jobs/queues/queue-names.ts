@@ -1,4 +1,4 @@
-/** The queues wait for different things, so that an operator can scale and pause them apart. */
+/** Each queue has the work of one kind, so that an operator can scale and pause it separately. */
 export const QUEUES = [
   'inbound',
   'inbound-private',

@@ -68,7 +68,7 @@ export const SIGNER_LIMITS = {
   sources: 20_000,
   /** Concurrent lookups at one host; one until the host has answered. */
   maxConcurrent: 4,
-  /** Lookup at a host without a known pod, or with an offline one. A slower first answer is not worth a slot. */
+  /** Lookup at a host without a known pod, or with an offline one. A host with a slower first answer would keep a slot from others. */
   unknownHostMs: 6_000,
   /** A pod that has answered before may be slow. */
   knownHostMs: 15_000,

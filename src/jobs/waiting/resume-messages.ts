@@ -27,7 +27,7 @@ const RESUMED_MESSAGE_BATCH_SIZE = 1_000
 export interface ResumedMessage {
   readonly recipientGuid: string | null
   readonly times: number
-  /** Its time is over: if the entity is still unknown, the message becomes a dead letter. */
+  /** The wait is over: if the entity is still unknown, the message becomes a dead letter. */
   readonly last: boolean
   /** The row of a message that is replayed from the quarantine. */
   readonly quarantineId?: number
@@ -129,7 +129,7 @@ async function resumeBatch(
 /** An inserted outbox row: of a resumed message, or of a job. */
 type ResumedOrEnqueued = OutboxRow & { readonly isResumed: boolean }
 
-/** Joined, because for `= any(…)` the planner would expect too few rows. The parameters of each part stand behind those of the parts before it. */
+/** Joined, because for `= any(…)` the planner would expect too few rows. The parameters of each part follow those of the parts before it. */
 function resumeSql(): string {
   const keys = [[]]
   const raisedCounts = [...keys, ...raiseCountsValues(NO_COUNTS)]

@@ -27,7 +27,7 @@ export interface SignerHost {
   readonly source?: string | undefined
   /** The host has a known pod that is not offline. */
   readonly isKnown: boolean
-  /** Its lookups have failed before. */
+  /** Earlier lookups at the host have failed. */
   readonly isRetry: boolean
 }
 

@@ -2,15 +2,15 @@ import { Counter, type Registry } from 'prom-client'
 
 /** Why a waiting message is dropped. */
 export type WaitingDropReason =
-  /** It is too long for an unverified message. */
+  /** The message is too long for an unverified one. */
   | 'too_large'
   /** The network address that posted it has named too many unknown signers. */
   | 'source_budget'
-  /** Its host has too many messages or bytes. */
+  /** The host of the sender has too many messages or bytes. */
   | 'host_bound'
   /** All hosts together have too many messages or bytes. */
   | 'total_bound'
-  /** Its signer was not found in time; it becomes a dead letter without payload. */
+  /** The signer was not found in time; the message becomes a dead letter without payload. */
   | 'signer_not_found'
   /** There were too many dead letters, or too many bytes of them. */
   | 'dead_bound'

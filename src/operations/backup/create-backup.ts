@@ -67,7 +67,10 @@ export async function createBackup(services: BackupDependencies, options: Create
   })
 }
 
-/** The order matters: accepted messages before the snapshot, or those that are stored in between are in neither; pictures after it. */
+/**
+ * The order matters. Accepted messages come before the snapshot: otherwise messages that are stored in between would be in neither.
+ * Pictures come after it.
+ */
 async function writeBackup(services: BackupDependencies, id: string, options: CreateOptions): Promise<Manifest> {
   const { repository, recipients, passphraseIdentity, report } = options
   await removeLeftovers(repository, services.now())

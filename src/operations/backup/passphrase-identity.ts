@@ -11,7 +11,7 @@ import {
 import type { StoredFile } from './manifest.js'
 import type { Repository } from './repositories/repository.js'
 
-/** `age --decrypt --identity passphrase-identity.age` asks for the passphrase and opens every part. */
+/** `age --decrypt --identity passphrase-identity.age` prompts for the passphrase and decrypts every part. */
 const PATH = 'passphrase-identity.age'
 const MIN_CHARACTERS = 12
 

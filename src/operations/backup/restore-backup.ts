@@ -58,7 +58,7 @@ type RestoreConfig = Pick<
   'dataDir' | 'uploadsDir' | 'secretKey' | 'storage' | 'uploadsFallback' | 's3' | 'isolated'
 >
 
-/** Lies in the folder of pictures until the restore is finished, so that it can be repeated. */
+/** This file is in the folder of pictures until the restore is finished, so that an interrupted restore can be repeated. */
 const MARK_FILE = 'unfinished-restore'
 
 /**
@@ -76,7 +76,7 @@ export async function restoreBackup(
   try {
     const newNames = await prepareTarget(db, config, { manifest, secretKey }, options)
     await markRestore(db, manifest.id)
-    // Before the rows: a start of the pod in between would make another key, which a repeated restore refuses.
+    // Before the rows: a pod that starts before this point would make another key, which a repeated restore refuses.
     if (config.secretKey === undefined) await storeSecretKey(config.dataDir, secretKey)
     await makeFolder(config.uploadsDir, 0o755)
     await writeFile(join(config.uploadsDir, MARK_FILE), `${manifest.id}\n`)

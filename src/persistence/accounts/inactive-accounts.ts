@@ -12,7 +12,7 @@ const LAST_USE_SQL = `greatest(
 
 /**
  * Accounts that may be closed because they are unused: their owner can be warned and can sign in. A valid token of the operator is a
- * use, because only the operator can tell what uses it.
+ * use, because only the operator knows what uses it.
  */
 const MAY_END_SQL = `users.closed_at is null and users.close_at is null and users.locked_at is null
   and users.email is not null and users.email_confirmed_at is not null and users.mail_state <> 'suppressed'
@@ -58,7 +58,7 @@ export async function markUnusedAccounts(
   return rows.map(({ id }) => id)
 }
 
-/** Takes back the marks of accounts whose warning was given up without being sent, so that they are warned again. */
+/** Removes the marks of accounts whose warning was given up without being sent, so that they are warned again. */
 export async function unmarkUnsentWarnings(
   db: Knex,
   unsent: { readonly now: Date; readonly kind: string; readonly givenUpDays: number; readonly listedDays: number },

@@ -142,7 +142,7 @@ export async function* subscribedPostGuids(
   for await (const page of pages) yield page.map(({ guid }) => guid)
 }
 
-/** The relayables below posts, comments and polls: the table, the column with the id of the thing, and the order of its index. */
+/** The relayables below posts, comments and polls: the table, the column with the id of the parent, and the order of its index. */
 const RELAYABLES_BELOW = {
   comment: { table: 'comments', parent: 'post_id', order: ['created_at', 'id'] },
   like: { table: 'likes', parent: 'post_id', order: ['id'] },

@@ -97,7 +97,7 @@ export async function updateDownload(db: Knex, id: number, at: Date): Promise<bo
   return rowCount > 0
 }
 
-/** Its owner no longer sees the export; it counts for the limit of the day. */
+/** Hides an export from its owner. It still counts for the limit of the day. */
 export async function markDeleted(db: Knex, id: number): Promise<void> {
   await db('exports').where({ id }).update({ deleted: true })
 }

@@ -22,7 +22,7 @@ export async function findRetriedItems(db: Knex, importId: number): Promise<Retr
   return sections
 }
 
-/** Claims an import whose items are due: the next attempt is `leaseHours` later, whatever becomes of this one. */
+/** Claims an import whose items are due: the next attempt is `leaseHours` later, also if this one fails. */
 export async function claimRetry(
   db: Knex,
   { now, leaseHours }: { readonly now: Date; readonly leaseHours: number },

@@ -60,7 +60,7 @@ export async function listReceivedUploads(db: Knex, userId: number): Promise<rea
 
 const LISTED = 100
 
-/** The upload of which the page speaks. */
+/** The upload that the page shows. */
 export async function findLastUpload(db: Knex, userId: number): Promise<ImportUpload | undefined> {
   return db('importUploads').where({ userId }).orderBy('id', 'desc').first()
 }

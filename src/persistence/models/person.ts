@@ -139,7 +139,7 @@ export interface SignerRow {
   readonly isPersonBlocked: boolean
   /** The operator blocks their pod, or the pod at the host of their address. */
   readonly isPodBlocked: boolean
-  /** Their pod does not answer. */
+  /** The pod of the person does not answer. */
   readonly isPodOffline: boolean
 }
 

@@ -111,7 +111,7 @@ export async function findLaterAction(
     .first()
 }
 
-/** Adds tombstones to those that the undo of an action takes back. */
+/** Adds tombstones to those that the undo of an action deletes. */
 export async function addTombstonesToAction(
   transaction: Knex.Transaction,
   id: number,

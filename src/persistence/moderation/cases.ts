@@ -20,7 +20,7 @@ export type CaseEventName =
   | 'forwarded'
   | 'target_deleted'
 
-/** The thing that was reported, as it was then. */
+/** The reported person, post or comment, as it was at the report. */
 export interface CaseSnapshot {
   readonly targetType: CaseTargetType
   readonly targetGuid: string
@@ -65,7 +65,7 @@ export interface CaseRow extends Omit<CaseSnapshot, 'authorId' | 'authorGuid' | 
 /** A case without its text, which may have 64 KiB: lists neither show nor read it. */
 export type ListedCaseRow = Omit<CaseRow, 'text'>
 
-/** Finds the case of a thing and locks it, or inserts it. Text and author stay as they were at the first report. */
+/** Finds the case of a person, post or comment and locks it, or inserts it. Text and author stay as they were at the first report. */
 export async function lockOrInsertCase(
   transaction: Knex.Transaction,
   snapshot: CaseSnapshot,

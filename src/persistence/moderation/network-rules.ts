@@ -57,7 +57,7 @@ export async function lockNetworkRule<Table extends NetworkRuleTable>(
   return transaction(table).where(key).forUpdate().first()
 }
 
-/** Undefined: there is a rule for the same thing. */
+/** Undefined: there is a rule for the same network, address or domain. */
 export async function insertNetworkRule<Table extends NetworkRuleTable>(
   transaction: Knex.Transaction,
   table: Table,

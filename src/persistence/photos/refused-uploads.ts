@@ -7,7 +7,7 @@ export interface UploadProgress {
   readonly isStored: boolean
   /** The reason why the upload was refused. */
   readonly refusal: string | null
-  /** Its job waits or runs. */
+  /** The job of the upload waits or runs. */
   readonly isPending: boolean
 }
 

@@ -27,7 +27,7 @@ export function expiredRowConditions(days: ExpiryDays): Readonly<Record<string, 
     second_steps: 'expires_at < now()',
     passkey_challenges: 'expires_at < now()',
     wrong_codes: `at < now() - interval '1 day'`,
-    ended_sessions: `ended_at < now() - interval '15 days'`, // no session lives longer
+    ended_sessions: `ended_at < now() - interval '15 days'`, // no session is longer
     browser_sessions: `last_used_at < now() - interval '${days.knownBrowsers} days'`,
     // Anyone may register a client; these were never authorized.
     clients: `created_at < now() - interval '30 days'

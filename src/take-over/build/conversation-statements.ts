@@ -159,7 +159,7 @@ const CASE_COLUMNS_SQL = `target_type, target_guid, author_id, author_guid, auth
 const REPORTED_SQL = `reported.count, reported.count, reported.first, reported.last, reported.last,
   case when reported.is_open then 'open' else 'dismissed' end, case when not reported.is_open then reported.last end`
 
-/** Reports, each with the case of its thing. */
+/** Reports, each with the case of the reported content. */
 const reports: readonly string[] = [
   insertSkippedRowsSql('reports', SKIPPED_REPORTS_SQL),
   `insert into reports (id, user_id, post_id, comment_id, reason, reviewed_at, created_at) overriding system value

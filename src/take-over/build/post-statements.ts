@@ -95,7 +95,7 @@ export const MOVED_PHOTO_FILES_SQL = `
     and photos.created_at < identity.moved_at
   on conflict do nothing`
 
-/** Visibilities of posts and photos; those of public things have no meaning here. */
+/** Visibilities of posts and photos; those of public posts and photos have no meaning here. */
 const sharedWith = (type: string, table: string) => `
   from take_over.aspect_visibilities as source
   left join ${table} as shared on shared.id = source.shareable_id

@@ -18,7 +18,7 @@ export function isConfirmed(request: FastifyRequest, label: string): boolean {
   return formText(request, 'confirm') === label
 }
 
-/** Shows what a dangerous change would do, and asks to type the label of its target. The other fields are kept. */
+/** Shows what a dangerous change would do, and requires the label of its target. The other fields are kept. */
 export function sendConfirmationPage(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -1,7 +1,7 @@
 import type { RemoteFault } from '../../federation/remote-pod/remote-pod-error.js'
 import type { TemporaryFault } from '../../protocol/errors.js'
 
-/** Faults of a job itself, whatever it does. */
+/** Faults that a job of any kind can have. */
 type JobFault = 'internal' | 'timeout' | 'stopped' | 'crashed' | 'unknown_name' | 'mail_unsent'
 
 type DeliveryFault = 'no_key' | 'pod_asleep' | 'pod_blocked'

@@ -49,7 +49,7 @@ export function pathText({ params }: FastifyRequest, name: string): string {
   return String(Reflect.get(Object(params), name) ?? '')
 }
 
-/** The number of a thing in the path; another text is the path of nothing. */
+/** The row number in the path; with another text there is no such page. */
 export function pathId(request: FastifyRequest, name = 'id'): number {
   const text = pathText(request, name)
   if (!/^[1-9][0-9]{0,14}$/.test(text)) throw new RequestFault(404, 'There is nothing here.')

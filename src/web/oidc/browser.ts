@@ -29,7 +29,7 @@ export interface Browser {
   secondStep(): string | undefined
   deleteSecondStep(): void
   signOut(): Promise<void>
-  /** The session of the signed-in user; undefined: signed out. It does not tell whether the account is still active. */
+  /** The session of the signed-in user; undefined: signed out. The account may have been closed or locked since. */
   findSession(): Promise<SignedInSession | undefined>
   /** A hidden field of each form, which `checkForm` compares with the cookie (against CSRF). */
   formToken(): string
@@ -65,7 +65,7 @@ export interface SignedInSession {
 
 const FORM_COOKIE = 'pod_form'
 const STEP_COOKIE = 'pod_second_step'
-/** Tells a browser from others after its sessions have ended. */
+/** Identifies a browser, also after its sessions have ended. */
 const BROWSER_COOKIE = 'pod_browser'
 const COOKIE = { httpOnly: true, sameSite: 'lax', signed: true, path: '/' } as const
 

@@ -6,7 +6,7 @@ import { TWO_FACTORS } from './sessions/levels.js'
 /** Reasons to sign in for which the second factor is enough. */
 const FACTOR_REASONS: readonly string[] = ['essential_acr', 'acr_values']
 
-/** Whether a client asks for nothing but the second factor of the signed-in user. */
+/** Whether a client requests only the second factor of the signed-in user. */
 export function asksOnlyForFactor(interaction: Pick<Interaction, 'prompt'> | undefined): boolean {
   const { reasons = [] } = interaction?.prompt ?? {}
   return reasons.length > 0 && reasons.every((reason) => FACTOR_REASONS.includes(reason))

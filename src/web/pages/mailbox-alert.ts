@@ -3,7 +3,7 @@ import type { MailState } from '../../persistence/models/user.js'
 import { translateMarkup } from './language/message-markup.js'
 import { html, type Markup } from './markup.js'
 
-/** Tells a person that mails to the mailbox come back. */
+/** The alert of a user whose mailbox rejects mails. */
 export function mailboxAlert(t: Translate, { mailState }: { readonly mailState: MailState }): Markup | false {
   return (
     mailState === 'suppressed' &&

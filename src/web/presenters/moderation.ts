@@ -158,7 +158,7 @@ function presentAuthor(
   return presentPersonSummary({ guid, address, name: authorName ?? '', avatarUrl: authorAvatarUrl }, addresses)
 }
 
-/** The page of public things; private ones have none. */
+/** The page of public content; private content has none. */
 function urlOf(
   { targetType, targetGuid, parentGuid, public: isPublic, authorGuid }: ListedCase,
   { url }: PodAddresses,

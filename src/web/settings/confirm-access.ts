@@ -6,7 +6,7 @@ import { OIDC_PATHS } from '../oidc/paths.js'
 import { readReturnPath } from '../oidc/return-path.js'
 import { queryText } from '../schemas/query-text.js'
 
-/** The page that asks who the person is before a change. A form that was sent before continues from here. */
+/** The page that requires the password or a passkey before a change. Afterwards the submitted form continues. */
 export const confirmAccessRoutes: FastifyPluginAsync = async (app) => {
   const route = { config: { requires: 'session' }, schema: { hide: true } } as const
 

@@ -44,7 +44,7 @@ export async function beginClosing(
   return closeAt
 }
 
-/** Keeps an account whose closing has begun. Its owner cannot take back the closing by a moderator. */
+/** Keeps an account whose closing has begun. Its owner cannot cancel the closing by a moderator. */
 export async function cancelClosing(
   { now }: Pick<Services, 'now'>,
   transaction: Knex.Transaction,

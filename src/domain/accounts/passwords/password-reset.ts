@@ -23,7 +23,7 @@ const LINK_HOURS = 24
 
 /**
  * Enqueues a reset for what was typed: a name or an e-mail address. It is looked up by a worker, so that the response and its time
- * do not tell whether there is such an account.
+ * do not reveal whether there is such an account.
  */
 export async function requestPasswordReset(
   services: Pick<Services, 'db' | 'requestContext' | 'jobs'>,

@@ -57,7 +57,7 @@ function load(services: Pick<Services, 'db' | 'jobs'>): Promise<LoadedFilters> {
   return loading
 }
 
-/** The version is read first: a change in between is then loaded again. */
+/** The version is read first: a change during the load then causes another load. */
 async function readFilters(db: Services['db']): Promise<LoadedFilters> {
   const version = await readFiltersVersion(db)
   return { version, matcher: compileFilters(await listUsedFilters(db)) }

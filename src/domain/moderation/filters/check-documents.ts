@@ -118,7 +118,7 @@ export async function applyFilterEffects(
 }
 
 /**
- * Each thing is hidden by the first filter that hits it. `insertFilterHits` has locked the counters of the filters, one after the other.
+ * Each post or comment is hidden by the first filter that hits it. `insertFilterHits` has locked the counters of the filters, one after the other.
  */
 async function hideHits(
   services: Pick<Services, 'log' | 'now'>,

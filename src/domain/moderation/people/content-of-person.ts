@@ -119,7 +119,7 @@ async function startChange(
   })
 }
 
-/** Shows the content in chunks; retracted content stays away. */
+/** Shows the content in chunks. Retracted content is not restored. */
 export async function undoContentChange(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,

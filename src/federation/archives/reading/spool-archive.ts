@@ -95,7 +95,7 @@ interface SpoolOptions {
   readonly reserve?: (bytes: number) => Promise<void>
 }
 
-/** Reads an archive once and splits it. Whatever the file is, the memory for it stays small. */
+/** Reads an archive once and splits it. The memory for this stays small with any file. */
 export async function spoolArchive(
   file: ArchiveFile,
   { folder, maxBytes, signal, reserve = async () => undefined }: SpoolOptions,

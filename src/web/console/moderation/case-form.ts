@@ -22,7 +22,7 @@ export function caseOrPagePath(page: (request: FastifyRequest) => string): (requ
   }
 }
 
-/** Resolves the case of an action if the form asks for it. */
+/** Resolves the case of an action if this is ticked in the form. */
 export async function resolveCaseIfTicked(services: ModerationServices, request: FastifyRequest): Promise<void> {
   const caseId = formNumber(request, 'case_id')
   if (caseId === undefined || !isTicked(request, 'resolve')) return

@@ -87,7 +87,7 @@ export function authorChoices(isLocal: boolean): readonly (readonly [PersonActio
       ]
 }
 
-/** Acts on the author of content if the form of the content asks for it. */
+/** Acts on the author of content if this is chosen in the form of the content. */
 export async function actOnAuthorIfChosen(
   services: ModerationServices,
   request: FastifyRequest,

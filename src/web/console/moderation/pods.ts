@@ -109,7 +109,7 @@ ${listCard(podTable(items, services.now()), {
       html`<p>This pod stops sending to the pod and fetching from it, messages of its ${formatCount(people)} known people are dropped, and ${formatCount(waiting)} waiting deliveries are given up.</p>`,
   })
 
-  /** The page of the console asks for a confirmation even if the use case does not need one. */
+  /** The console requires a confirmation even if the use case does not. */
   function addConfirmed(
     name: PodAction,
     needed: FormAction['power'],

@@ -35,7 +35,7 @@ interface SignedInPerson {
   readonly account: { readonly userId: number; readonly username: string; readonly language: string }
 }
 
-/** Asks for the password, and the code, before a change: an open session on a shared device must not be enough. */
+/** Requires the password, and the code, before a change: an open session on a shared device must not be enough. */
 export interface StepUp {
   /**
    * Undefined: the person authenticated at most ten minutes ago in this session, or does so in the form. Else the reply leads to the

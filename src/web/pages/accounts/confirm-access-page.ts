@@ -21,7 +21,7 @@ export interface ConfirmAccessPageData {
   readonly error: FormError | undefined
 }
 
-/** Asks the signed-in person for the password, and the code, before a change. */
+/** The page on which the signed-in user enters the password, and the code, before a change. */
 export function confirmAccessPage(data: ConfirmAccessPageData): string {
   const { t, podName, address, formToken, action, fields, needsCode, passkeyOptions, error } = data
   const minutes = FACTOR_LIMITS.authenticatedSeconds / 60

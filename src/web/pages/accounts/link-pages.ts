@@ -11,7 +11,7 @@ interface LinkPage {
   readonly errors?: readonly FormError[]
 }
 
-/** A page around a link that a mail has brought, or that asks for one. */
+/** A page to which a link in a mail leads, or that requests such a mail. */
 export function linkPage({ t, podName, title, content, errors = [] }: LinkPage): string {
   return page({
     t,

@@ -21,7 +21,7 @@ export interface SecondStepPageData {
   readonly contact: Markup
 }
 
-/** Asks for the code after the password. */
+/** The page for the code, after the password. */
 export function secondStepPage(data: SecondStepPageData): string {
   const { t, podName, action, signIn, formToken, address, request, hasApp, hasRecoveryCodes, passkey, error } = data
   const hints = [...(hasApp ? [t('second_step.app')] : []), ...(hasRecoveryCodes ? [t('second_step.recovery')] : [])]

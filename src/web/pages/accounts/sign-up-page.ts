@@ -20,7 +20,7 @@ export interface SignUpPageData {
   readonly invitation: string | undefined
   /** Signed: when the form was made. */
   readonly formTime: string
-  /** Undefined: the pod asks for no address. */
+  /** Undefined: the pod requires no address. */
   readonly email: string | undefined
   /** Undefined: no moderator decides. */
   readonly reason: string | undefined

@@ -52,7 +52,7 @@ const changes = {
   reopen: { summary: 'Reopen a closed case', body: Type.Object({ reason }), run: reopenCase },
 } as const
 
-/** The reports of users, one case for each thing that was reported. */
+/** The reports of users, in one case for each reported person, post or comment. */
 export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const refusals = { ...actionRefusals, case_not_found: 404, bad_transition: 409 } as const
   const config = { scopes: ['moderation'], refusals } as const

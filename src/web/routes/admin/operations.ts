@@ -35,7 +35,7 @@ export function sendOperation(reply: FastifyReply, task: BackgroundTask) {
   return presentOperation(task)
 }
 
-/** The number of changed things, or the operation that changes them. */
+/** The number of changed rows, or the operation that changes them. */
 interface CountOrOperation {
   readonly count: number
   readonly operation?: BackgroundTask | undefined

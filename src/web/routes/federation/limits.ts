@@ -4,11 +4,11 @@ export const SERVE_LIMITS = {
   envelopes: 1_000,
   /** Bytes of the cached envelopes: one may have megabytes. */
   envelopeBytes: 32 * 1024 * 1024,
-  /** A photo may be removed from its post and a root may be deleted; nothing else in an envelope changes. */
+  /** Age of a cached envelope. A photo may be removed from its post and a root may be deleted; nothing else in an envelope changes. */
   envelopeAgeMs: 60_000,
-  /** A fifth of a second on two threads. */
+  /** Signatures that wait or run. They take a fifth of a second on two threads. */
   signaturesUnderWay: 64,
-  /** Counting reads whole tables. */
+  /** Age of the counts of users and posts in NodeInfo. Counting reads whole tables. */
   usageAgeMs: 60 * 60 * 1_000,
   /** Whether sign-ups need an approval depends on settings and attendance; NodeInfo may be a few seconds late. */
   approvalAgeMs: 5_000,

@@ -64,7 +64,7 @@ async function* extendWhileReading(request: FastifyRequest, source: AsyncIterabl
   }
 }
 
-/** Files in parts with an offset, for the script of the page: it goes on after a break. */
+/** Files in parts with an offset, for the script of the page, which continues after an interruption. */
 export const uploadPartRoutes: FastifyPluginAsync = async (app) => {
   const { services } = app
   const route = { schema: { hide: true }, config: { requires: 'session', checksForm: true } } as const
