@@ -1,25 +1,25 @@
-/** Runs a function now and at an interval, one run at a time. The function handles its own errors; `stopping` asks it to end early. */
+/** Runs a function now and at an interval, one run at a time. The function handles its own errors, and ends early when `stopping` aborts. */
 export function runPeriodically(
-  every: number,
+  intervalMs: number,
   run: (stopping: AbortSignal) => Promise<void>,
 ): { stop(): Promise<void> } {
   const stopping = new AbortController()
-  let underWay: Promise<void> | undefined
+  let currentRun: Promise<void> | undefined
 
-  function turn(): void {
-    underWay ??= run(stopping.signal).finally(() => {
-      underWay = undefined
+  function startRun(): void {
+    currentRun ??= run(stopping.signal).finally(() => {
+      currentRun = undefined
     })
   }
 
-  turn()
-  const timer = setInterval(turn, every)
+  startRun()
+  const timer = setInterval(startRun, intervalMs)
   return {
     /** Resolves when the last run has ended. */
     async stop() {
       clearInterval(timer)
       stopping.abort()
-      await underWay
+      await currentRun
     },
   }
 }

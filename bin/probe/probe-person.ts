@@ -32,9 +32,9 @@ const NETWORK_REL = 'http://joindiaspora.com/seed_location'
 export async function probePerson(services: LookupServices, address: string): Promise<ProbedPerson> {
   const home = parseHomeUrl(address)
   if (home === undefined) return { findings: [checkFailure('address', `${address} has no valid host name.`)] }
-  const result = await sendRequest(services, webFingerUrl(home, address), jrdTypes)
-  if ('fault' in result) return { findings: [checkFailure('webfinger', result.fault)] }
-  const { response } = result
+  const exchange = await sendRequest(services, webFingerUrl(home, address), jrdTypes)
+  if ('fault' in exchange) return { findings: [checkFailure('webfinger', exchange.fault)] }
+  const { response } = exchange
   if (!isSuccess(response)) {
     return {
       findings: [
@@ -104,9 +104,9 @@ async function probeHcard(
   url: string,
   person: { readonly address: string; readonly podUrl: string },
 ): Promise<ProbedPerson> {
-  const result = await sendRequest(services, url, 'text/html')
-  if ('fault' in result) return { findings: [checkFailure('hcard', result.fault)] }
-  const { response } = result
+  const exchange = await sendRequest(services, url, 'text/html')
+  if ('fault' in exchange) return { findings: [checkFailure('hcard', exchange.fault)] }
+  const { response } = exchange
   if (!isSuccess(response))
     return { findings: [checkFailure('hcard', `${url} was answered with status ${response.status}, not 200.`)] }
   const html = response.body.toString()
@@ -190,10 +190,10 @@ async function imageIn(services: LookupServices, frame: string, text: string, po
       frame,
       `${quoteUntrusted(text)} is not a web address, and the person is shown without a picture.`,
     )
-  const result = await sendRequest(services, url, 'image/*')
-  if ('fault' in result) return checkWarning(frame, `${url} cannot be shown: ${result.fault}`)
-  const { status, contentType } = result.response
-  if (isSuccess(result.response) && contentType?.startsWith('image/'))
+  const exchange = await sendRequest(services, url, 'image/*')
+  if ('fault' in exchange) return checkWarning(frame, `${url} cannot be shown: ${exchange.fault}`)
+  const { status, contentType } = exchange.response
+  if (isSuccess(exchange.response) && contentType?.startsWith('image/'))
     return checkPassed(frame, `${url} is ${contentType}.`)
   return checkWarning(
     frame,

@@ -52,21 +52,21 @@ function nodeInfo({ nodeInfo: info, error }: PodCheck): CheckResult {
 }
 
 async function unknownEntity(services: LookupServices, origin: string): Promise<CheckResult> {
-  const result = await sendRequest(services, `${origin}/fetch/post/${randomBytes(16).toString('hex')}`)
-  if ('fault' in result) return checkFailure('fetch', result.fault)
-  const { status } = result.response
+  const exchange = await sendRequest(services, `${origin}/fetch/post/${randomBytes(16).toString('hex')}`)
+  if ('fault' in exchange) return checkFailure('fetch', exchange.fault)
+  const { status } = exchange.response
   if (status === 404) return checkPassed('fetch', 'An unknown post is answered with 404.')
-  if (isSuccess(result.response)) return checkFailure('fetch', `An unknown post is answered with ${status}, not 404.`)
+  if (isSuccess(exchange.response)) return checkFailure('fetch', `An unknown post is answered with ${status}, not 404.`)
   return checkWarning('fetch', `An unknown post is answered with ${status}; other pods expect 404.`)
 }
 
 async function unknownPerson(services: LookupServices, origin: string): Promise<CheckResult> {
   const address = `nobody-${randomBytes(6).toString('hex')}@${new URL(origin).host}`
-  const result = await sendRequest(services, `${origin}/.well-known/webfinger?resource=acct:${address}`)
-  if ('fault' in result) return checkFailure('webfinger', result.fault)
-  const { status } = result.response
+  const exchange = await sendRequest(services, `${origin}/.well-known/webfinger?resource=acct:${address}`)
+  if ('fault' in exchange) return checkFailure('webfinger', exchange.fault)
+  const { status } = exchange.response
   if (status === 404) return checkPassed('webfinger', 'An unknown person is answered with 404.')
-  if (isSuccess(result.response))
+  if (isSuccess(exchange.response))
     return checkFailure('webfinger', `An unknown person is answered with ${status}, not 404.`)
   return checkWarning('webfinger', `An unknown person is answered with ${status}; other pods expect 404.`)
 }

@@ -152,11 +152,11 @@ async function add(kind: string, value: string, options: RuleOptions): Promise<v
 
 async function test(kind: string, value: string, options: RuleOptions & { readonly days: number }): Promise<void> {
   const filter = newFilterOf(kind, value, options)
-  const result = await withPod(async (services) =>
+  const dryRun = await withPod(async (services) =>
     presentDryRun(await dryRunFilter(services, await getActor(services, options, 'moderation'), filter, options)),
   )
-  const { hits, authors, pods, followed, samples, scanned_from: from, complete } = result
-  print(options, result, [
+  const { hits, authors, pods, followed, samples, scanned_from: from, complete } = dryRun
+  print(options, dryRun, [
     ...table(samples.map(({ type, author, text }) => [type, author, (text ?? '-').replaceAll('\n', ' ')])).map(
       printable,
     ),

@@ -10,17 +10,17 @@ export type PodAccount = Pick<PodAccountRow, 'guid' | 'address'>
 /** `pod-account`, and `pod-account-2` and so on, where a person had the name before it was reserved. */
 const RESERVED_NAME = /^pod-account(-\d+)?$/
 
-/** It signs one message for each public post that arrives; a signature with 4096 bits takes six times as long. */
+/** The account signs a message for each received public post. A signature with 4096 bits takes six times as long. */
 const KEY_BITS = 2048
 
-/** The account of each open database. It never changes, and is not stored here before it exists. */
+/** The accounts by open database. An account is stored here once it exists, and never changes. */
 const podAccounts = new WeakMap<Knex, PodAccount>()
 
 export function isPodAccountName(username: string): boolean {
   return RESERVED_NAME.test(username)
 }
 
-/** Returns the account of the pod, which is made when it is needed for the first time. */
+/** Returns the account of the pod. The first call makes it. */
 export async function findOrMakePodAccount(
   services: Pick<Services, 'config' | 'db' | 'crypto' | 'secrets'>,
 ): Promise<PodAccount> {

@@ -83,14 +83,14 @@ export async function runBackgroundTask(
         await finish(transaction)
         return true
       }
-      const work = handlers[task.kind]
-      if (work === undefined) throw new NewerVersionNeeded(`This program has no operation ${task.kind}.`)
-      const chunk = await work.runChunk(services, transaction, task)
+      const handler = handlers[task.kind]
+      if (handler === undefined) throw new NewerVersionNeeded(`This program has no operation ${task.kind}.`)
+      const chunk = await handler.runChunk(services, transaction, task)
       const isLast = chunk.done + chunk.skipped === 0
       await recordProgress(transaction, task.id, { ...chunk, state: isLast ? 'done' : 'running' })
       if (!isLast) return false
       await finish(transaction)
-      await work.complete(services, transaction, task)
+      await handler.complete(services, transaction, task)
       services.log.info({ operation: task.id, kind: task.kind }, 'operation done')
       return true
     })

@@ -17,17 +17,17 @@ export async function replaceNonRecipientMentions(
   const people = new Map(mentionedPeople.map((person) => [person.address, person]))
   const readers = await findReaders(transaction, aspectIds)
 
-  let result = ''
+  let newText = ''
   let copiedTo = 0
   for (const { address, name, start, end } of mentions) {
     const person = people.get(address)
     if (person !== undefined && readers.has(person.id)) continue
     const label = toPlainLabel(name ?? (person?.name || address))
     const link = person === undefined ? label : `[${label}](${config.url}/people/${person.guid})`
-    result += text.slice(copiedTo, start) + link
+    newText += text.slice(copiedTo, start) + link
     copiedTo = end
   }
-  return result + text.slice(copiedTo)
+  return newText + text.slice(copiedTo)
 }
 
 /** Removes characters from a name that would end the link or form a mention or a tag. */

@@ -35,9 +35,9 @@ export async function openEnvelopes(
   const rejected: RejectedMessage[] = [...undecryptable]
   const ignored: IgnoredMessage[] = []
   for (const each of decrypted) {
-    const result = verified.get(each)
-    if (result === undefined) throw new Error('A message was not verified.')
-    const outcome = outcomeOf(each, result, signers, peopleOfBlockedPods)
+    const verifiedEnvelope = verified.get(each)
+    if (verifiedEnvelope === undefined) throw new Error('A message was not verified.')
+    const outcome = outcomeOf(each, verifiedEnvelope, signers, peopleOfBlockedPods)
     if (outcome.kind === 'ready') ready.push(outcome.message)
     else if (outcome.kind === 'waiting') waiting.push(outcome.message)
     else if (outcome.kind === 'ignored') ignored.push(outcome.message)
@@ -163,13 +163,13 @@ async function verifyWithStoredKeys(services: Services, envelopes: readonly Decr
     const round = unverifiedEnvelopes.map(({ envelope, inbound }) => ({ envelope, receivedAt: inbound.acceptedAt }))
     const results = await services.crypto.verifyEnvelopes(round, keysOf(signers))
     for (const [index, decrypted] of unverifiedEnvelopes.entries()) {
-      const result = results[index]
-      if (result !== undefined) verifiedEnvelopes.set(decrypted, result)
+      const verifiedEnvelope = results[index]
+      if (verifiedEnvelope !== undefined) verifiedEnvelopes.set(decrypted, verifiedEnvelope)
     }
     const missing = unverifiedEnvelopes.flatMap((each) => {
-      const result = verifiedEnvelopes.get(each)
-      return result?.state === 'needs_key' && !searchedAddresses.has(result.keyOwner)
-        ? [{ each, address: result.keyOwner }]
+      const verifiedEnvelope = verifiedEnvelopes.get(each)
+      return verifiedEnvelope?.state === 'needs_key' && !searchedAddresses.has(verifiedEnvelope.keyOwner)
+        ? [{ each, address: verifiedEnvelope.keyOwner }]
         : []
     })
     unverifiedEnvelopes = missing.map(({ each }) => each)

@@ -174,9 +174,9 @@ class WorkerBackend extends ProducerBackend {
     // The end of a named job may be awaited by one with the same name.
     if (opts.deduplication === undefined && this.#empty.emptyUntil() !== undefined) await this.#ends.delayCompletion()
     // A broken connection fails the whole group: each job is then finished once more, on its own.
-    const result = await this.#exchange({ id, token, wantsNext }).catch(() => undefined)
-    if (result === undefined || result.notFinished.has(token)) return super.moveToCompleted(...finish)
-    const next = result.nextJobs.get(token)
+    const exchangedJobs = await this.#exchange({ id, token, wantsNext }).catch(() => undefined)
+    if (exchangedJobs === undefined || exchangedJobs.notFinished.has(token)) return super.moveToCompleted(...finish)
+    const next = exchangedJobs.nextJobs.get(token)
     return { result: next && [next, next.id, 0, 0], finishedOn }
   }
 }

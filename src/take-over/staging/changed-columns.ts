@@ -72,8 +72,8 @@ function stageJson(text: string): string | null {
 
 function stageYaml(text: string): string | null {
   if (text.trim() === '') return null
-  const value = readYaml(text)
-  return value === undefined ? UNREADABLE : writeJson(value)
+  const content = readYaml(text)
+  return content === undefined ? UNREADABLE : writeJson(content)
 }
 
 function bytes(content: Buffer): string {

@@ -56,8 +56,8 @@ export function addFormAction(app: FastifyInstance, action: FormAction): void {
       if (current !== undefined && version !== undefined && version !== current.version) {
         return sendOutdatedPage(request, reply, current.state, pageOf(request))
       }
-      const result = await action.run(request, formText(request, 'confirm'), reply)
-      const page = result instanceof ShowPage ? result.path : pageOf(request)
+      const outcome = await action.run(request, formText(request, 'confirm'), reply)
+      const page = outcome instanceof ShowPage ? outcome.path : pageOf(request)
       return reply.redirect(withQuery(page, { flash }), 303)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
@@ -71,7 +71,7 @@ export function addFormAction(app: FastifyInstance, action: FormAction): void {
   })
 }
 
-/** Tells why nothing was changed. */
+/** Shows the reason why nothing was changed. */
 export function sendRefusalPage(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -160,7 +160,7 @@ function wordsOfName(name: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
 }
 
-/** A page of the console about the thing that the parameters of the path name. */
+/** A page of the console about the object that the parameters of the path name. */
 export function pathWithParameters(path: string): (request: FastifyRequest) => string {
   return (request) => path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(pathText(request, name)))
 }

@@ -53,9 +53,9 @@ export function openAnonymousLookups(services: Services): AnswerLookup {
     if (waitingRequests >= maxWaitingRequests) throw tooBusy(HTTP_LIMITS.retryAfterSeconds)
     waitingRequests += 1
     try {
-      const result = await lookUp.requestFromPod()
-      if (result.state === 'found') return known(result.found)
-      if (result.state === 'unknown') throw unknown()
+      const lookupResult = await lookUp.requestFromPod()
+      if (lookupResult.state === 'found') return known(lookupResult.found)
+      if (lookupResult.state === 'unknown') throw unknown()
       return sendPending(request, reply)
     } finally {
       waitingRequests -= 1

@@ -22,16 +22,16 @@ export async function lookUpForViewer<Found>(
   { find, requestFromPod }: Lookup<Found>,
   mayRunJob = true,
 ): Promise<Found | undefined> {
-  let searchResult: Found | undefined = await find()
-  if (searchResult !== undefined || requestFromPod === undefined || !mayRunJob) return searchResult
+  let found: Found | undefined = await find()
+  if (found !== undefined || requestFromPod === undefined || !mayRunJob) return found
   await server.remoteSearch.runIfFree(viewer.userId, async () => {
     try {
-      const result = await requestFromPod()
-      if (result.state === 'found') searchResult = result.found
+      const lookupResult = await requestFromPod()
+      if (lookupResult.state === 'found') found = lookupResult.found
     } catch (error) {
       if (!(error instanceof QueueUnavailable)) throw error
       log.warn({ err: error }, 'remote lookup skipped: queue unavailable')
     }
   })
-  return searchResult
+  return found
 }

@@ -101,7 +101,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     return show(request, reply, browser, { uid, returnTo })
   })
 
-  /** The signed-in user from whom a client asks for nothing but the second factor. */
+  /** The signed-in user of whom a client requests only the second factor. */
   async function findMissingFactor(browser: Browser, uid: string): Promise<BegunStep | undefined> {
     if (!asksOnlyForFactor(await browser.getInteraction(uid))) return undefined
     const session = await browser.findSession()
@@ -142,16 +142,16 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     const { uid } = destination
     const interaction = uid === undefined ? undefined : await browser.getInteraction(uid)
     const passwordAt = services.now()
-    const result = await signInWithPassword(request.services, username, password)
-    if (result.state === 'pending') return sendWaitingPage(request, reply, result.waitsFor)
-    if (result.state === 'moved') return refuse((t) => ({ notNow: t('sign_in.moved', { address: result.to }) }))
-    if (result.state === 'wrong') {
+    const attempt = await signInWithPassword(request.services, username, password)
+    if (attempt.state === 'pending') return sendWaitingPage(request, reply, attempt.waitsFor)
+    if (attempt.state === 'moved') return refuse((t) => ({ notNow: t('sign_in.moved', { address: attempt.to }) }))
+    if (attempt.state === 'wrong') {
       wrongPasswords.count(request.ip, username)
       countSignInFailure('credentials')
       return refuse((t) => ({ both: t('refusal.sign_in_wrong') }))
     }
-    const path = await continueSignIn(request, browser, result.signIn, { destination, interaction, passwordAt })
-    if (await endSessionsIfRevoked(request.services, result.signIn)) {
+    const path = await continueSignIn(request, browser, attempt.signIn, { destination, interaction, passwordAt })
+    if (await endSessionsIfRevoked(request.services, attempt.signIn)) {
       countSignInFailure('credentials')
       return refuse((t) => ({ both: t('refusal.sign_in_wrong') }))
     }

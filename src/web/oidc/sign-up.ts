@@ -147,7 +147,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     const formValues = { ...visit, username, language, terms, ...texts }
     if (errors.length > 0) return show(request, reply.code(422), browser, { ...formValues, errors })
     try {
-      const result = await beginSignUp(request.services, {
+      const signUp = await beginSignUp(request.services, {
         username,
         password,
         ...texts,
@@ -158,7 +158,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
         terms,
       })
       setLanguageCookie(reply, language)
-      return await finish(request, reply, browser, { result, interaction, language })
+      return await finish(request, reply, browser, { signUp, interaction, language })
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       if (error.reason === 'sign_up_full') {
@@ -172,21 +172,21 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
 
   /** Signs the person in, or reports the missing step in the chosen language. */
   async function finish(request: FastifyRequest, reply: FastifyReply, browser: Browser, begun: BegunSignUp) {
-    const { result, interaction, language } = begun
-    if (result.needs !== undefined) {
+    const { signUp, interaction, language } = begun
+    if (signUp.needs !== undefined) {
       const t = textsFor(request, reply, { uiLocales: language })
       return reply
         .type('text/html; charset=utf-8')
         .header('content-security-policy', formPolicy({ mayLeadToClient: false }))
-        .send(waitingPage(t, services.config.podName, result.needs))
+        .send(waitingPage(t, services.config.podName, signUp.needs))
     }
-    const target = await browser.signIn({ address: result.account.address, level: 'password' }, interaction)
+    const target = await browser.signIn({ address: signUp.account.address, level: 'password' }, interaction)
     return reply.redirect(interaction === undefined ? `${target}?welcome=1` : target, 303)
   }
 }
 
 interface BegunSignUp {
-  readonly result: SignUpResult
+  readonly signUp: SignUpResult
   readonly interaction: Interaction | undefined
   readonly language: string
 }

@@ -64,7 +64,7 @@ ${boxes}</fieldset>${submitButton('save', t('common.save'))}`,
       changeSettings(request.services, request.signedIn.account.userId, {
         followBackAspectId: aspectId === undefined ? null : readRowId(aspectId),
         defaultPostPublic: formText(request, 'default_post_public') !== undefined,
-        defaultPostAspectIds: listOf(request, 'default_post_aspect_ids').map(readRowId),
+        defaultPostAspectIds: tickedValues(request, 'default_post_aspect_ids').map(readRowId),
       }),
     )
     return errors.length > 0 ? show(request, reply, errors) : redirectWithFlash(request, reply, 'saved')
@@ -72,7 +72,7 @@ ${boxes}</fieldset>${submitButton('save', t('common.save'))}`,
 }
 
 /** The values of ticked boxes with one name. */
-function listOf({ body }: FastifyRequest, name: string): readonly string[] {
-  const value: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, name) : undefined
-  return [value].flat().filter((item) => typeof item === 'string')
+function tickedValues({ body }: FastifyRequest, name: string): readonly string[] {
+  const field: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, name) : undefined
+  return [field].flat().filter((value) => typeof value === 'string')
 }

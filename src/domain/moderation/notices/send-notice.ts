@@ -54,16 +54,16 @@ export async function findPodmin(
 
 /** The notice in words, for people and for clients that do not know the kind. */
 export function noticeSentence(kind: UserNotice['kind'], target?: { readonly type: string }): string {
-  const thing =
+  const single =
     target?.type === 'comment' ? 'One of your comments' : target?.type === 'post' ? 'One of your posts' : undefined
-  const [some, verb] = thing === undefined ? ['Posts and comments of yours', 'were'] : [thing, 'was']
+  const [subject, verb] = single === undefined ? ['Posts and comments of yours', 'were'] : [single, 'was']
   switch (kind) {
     case 'warning':
       return 'The moderators of this pod have sent you a warning.'
     case 'content_hidden':
-      return `${some} ${verb} hidden by the moderators of this pod. Only you can still read ${verb === 'was' ? 'it' : 'them'}.`
+      return `${subject} ${verb} hidden by the moderators of this pod. Only you can still read ${verb === 'was' ? 'it' : 'them'}.`
     case 'content_removed':
-      return `${some} ${verb} removed by the moderators of this pod.`
+      return `${subject} ${verb} removed by the moderators of this pod.`
     case 'contacts_lost':
       return 'This pod has blocked another pod. You have lost your contacts there.'
   }

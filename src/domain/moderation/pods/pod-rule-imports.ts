@@ -183,18 +183,18 @@ function handlerOf(runRows: typeof applyImportRows): BackgroundTaskHandler {
       const plan = await findPodRuleImport(transaction, Number(target))
       if (plan === undefined) return { done: 0, skipped: 0 }
       const chunk = { reason, limit: MODERATION_LIMITS.rowsOfChunk, at: services.now() }
-      const result = await runRows(transaction, plan, chunk)
-      if (result.done > 0) await enforcePodRules(services, transaction)
-      return result
+      const progress = await runRows(transaction, plan, chunk)
+      if (progress.done > 0) await enforcePodRules(services, transaction)
+      return progress
     },
 
     async complete(services, transaction, { kind, target, reason, actor, done, skipped }) {
       const { via, clientId, traceId, ...person } = actor
       const entry = { action: kind, reason, batchId: Number(target), after: { rules: done, skipped } }
-      const import_ = { type: 'pod_rule_import', guid: target, label: `import ${target}` }
+      const auditTarget = { type: 'pod_rule_import', guid: target, label: `import ${target}` }
       await appendAuditEntry(
         transaction,
-        { ...entry, actor: person, via, clientId, traceId, target: import_ },
+        { ...entry, actor: person, via, clientId, traceId, target: auditTarget },
         services.now(),
       )
     },

@@ -136,14 +136,17 @@ function readConversation(
   results: BatchResults<ReadyConversation>,
 ): NamedConversation[] {
   const members = readMembers(value)
-  const data = readMembers(members?.['entity_data'])
+  const entityData = readMembers(members?.['entity_data'])
   // The messages are by several authors, which the entity itself does not allow.
-  const read = readArchivedEntity({ ...members, entity_data: data && { ...data, messages: [] } }, services.now())
-  if (!read.ok || read.entity.type !== 'conversation' || !Array.isArray(data?.['messages'])) {
+  const read = readArchivedEntity(
+    { ...members, entity_data: entityData && { ...entityData, messages: [] } },
+    services.now(),
+  )
+  if (!read.ok || read.entity.type !== 'conversation' || !Array.isArray(entityData?.['messages'])) {
     results.refuse({ position, ref: read.ref }, read.ok ? 'schema' : read.reason)
     return []
   }
-  const messages = data['messages'].flatMap((message) => readMessage(message, services.now()) ?? [])
+  const messages = entityData['messages'].flatMap((message) => readMessage(message, services.now()) ?? [])
   return [{ position, ref: read.ref, entity: read.entity, messages, read: members?.['read'] !== false }]
 }
 

@@ -18,11 +18,11 @@ export type ReadItem =
 /** Reads the entity of an item by the rules for received entities. */
 export function readArchivedEntity(value: unknown, now: Date): ReadItem {
   const members = readMembers(value)
-  const data = readMembers(members?.['entity_data'])
-  const guid = data?.['guid']
+  const entityData = readMembers(members?.['entity_data'])
+  const guid = entityData?.['guid']
   const ref = typeof guid === 'string' && guid !== '' ? guid : NO_REF
-  if (members === undefined || data === undefined) return { ok: false, ref, reason: 'schema' }
-  const text = data['text']
+  if (members === undefined || entityData === undefined) return { ok: false, ref, reason: 'schema' }
+  const text = entityData['text']
   if (typeof text === 'string' && !isWithinLength(text, maxTextCharacters))
     return { ok: false, ref, reason: 'too_long' }
   const isEmptyComment = members['entity_type'] === 'comment' && typeof text === 'string' && text.trim() === ''

@@ -322,10 +322,10 @@ class ImportRun {
     this.#counts = await inRequestTransaction(this.#services, async (transaction) => {
       const reason = await importProfile(this.#context, transaction, Object(header['profile']))
       if (reason === undefined) await showProfilePicture(this.#context, transaction, Object(header['profile']))
-      const outcome = { section: 'profile', position: 0, ref: 'profile', reason: reason ?? null } as const
+      const profileItem = { section: 'profile', position: 0, ref: 'profile', reason: reason ?? null } as const
       if (!isUncounted(this.#counts.profile)) return this.#counts // a repetition
-      const result = { ...outcome, outcome: reason === undefined ? 'imported' : 'refused' } as const
-      return this.#save(transaction, phase, 0, [result])
+      const itemOutcome = { ...profileItem, outcome: reason === undefined ? 'imported' : 'refused' } as const
+      return this.#save(transaction, phase, 0, [itemOutcome])
     })
   }
 

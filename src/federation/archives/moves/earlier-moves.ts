@@ -64,9 +64,9 @@ export async function verifyEarlierMoves(
     keys,
   )
   const signedMoves = listedMoves.flatMap(({ oldAddress: from, envelope }, index) => {
-    const result = openedEnvelopes[index]
-    if (result?.state !== 'verified' || result.entity.type !== 'account_migration') return []
-    const { entity, sender, signature } = result
+    const openedEnvelope = openedEnvelopes[index]
+    if (openedEnvelope?.state !== 'verified' || openedEnvelope.entity.type !== 'account_migration') return []
+    const { entity, sender, signature } = openedEnvelope
     const move = readMigration(entity)
     // Both identities sign it: the sender signs the envelope, the other identity the entity.
     const isSigned = signature === 'valid' && (sender === move.from || sender === move.to) && sender !== move.witness

@@ -39,8 +39,7 @@ export function readArchiveOwner(values: ReadonlyMap<string, unknown>): ArchiveO
 }
 
 function profileOfVersion2(profile: unknown): Readonly<Record<string, unknown>> {
-  const data = readMembers(profile)?.['entity_data']
-  const members = readMembers(data)
+  const members = readMembers(readMembers(profile)?.['entity_data'])
   if (members === undefined) throw schemaError('/user/profile/entity_data', 'is missing')
   return members
 }

@@ -41,14 +41,14 @@ export const filterRoutes: FastifyPluginAsync = async (app) => {
     return sendConsolePage(request, reply, filterPage(request, moderationFilter))
   })
 
-  /** Shows what the filter would have hit. Nothing changes, so that this is the only form with a page as its answer. */
+  /** Shows the content that the filter would have hit. Nothing changes; therefore no other form is answered with a page. */
   app.post('/admin/filters/dry_run', { config, schema }, async (request, reply) => {
     const filter = readNewFilter(request)
     const days = formNumber(request, 'days') ?? 7
-    const result = await dryRunFilter(request.services, request.console.actor, filter, { days })
+    const dryRun = await dryRunFilter(request.services, request.console.actor, filter, { days })
     return sendConsolePage(request, reply, {
-      title: `Dry run: ${formatCount(result.hits)} hits in ${formatCount(days)} days`,
-      content: html`${dryRunCard(result)}
+      title: `Dry run: ${formatCount(dryRun.hits)} hits in ${formatCount(days)} days`,
+      content: html`${dryRunCard(dryRun)}
 <section class="card"><h2>The filter</h2>${newFilterForm(request, filter, days)}</section>`,
     })
   })

@@ -62,9 +62,9 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
   app.get(OIDC_PATHS.confirmEmail, { config, schema }, async (request, reply) => {
     const browser = await getBrowser(app, request, reply)
     const t = textsFor(request, reply)
-    const data = { t, podName, action: OIDC_PATHS.confirmEmail, formToken: browser.formToken() }
-    const words = { title: t('link.confirm_title'), text: t('link.confirm_text'), button: t('link.confirm_button') }
-    return send(reply, buttonPage({ ...data, ...words, token: queryText(request, 'token') ?? '' }))
+    const form = { t, podName, action: OIDC_PATHS.confirmEmail, formToken: browser.formToken() }
+    const texts = { title: t('link.confirm_title'), text: t('link.confirm_text'), button: t('link.confirm_button') }
+    return send(reply, buttonPage({ ...form, ...texts, token: queryText(request, 'token') ?? '' }))
   })
 
   app.post(OIDC_PATHS.confirmEmail, { config, schema }, async (request, reply) => {
@@ -86,9 +86,9 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
   app.get(OIDC_PATHS.undoEmail, { config, schema }, async (request, reply) => {
     const browser = await getBrowser(app, request, reply)
     const t = textsFor(request, reply)
-    const data = { t, podName, action: OIDC_PATHS.undoEmail, formToken: browser.formToken() }
-    const words = { title: t('link.undo_title'), text: t('link.undo_text'), button: t('link.undo_button') }
-    return send(reply, buttonPage({ ...data, ...words, token: queryText(request, 'token') ?? '' }))
+    const form = { t, podName, action: OIDC_PATHS.undoEmail, formToken: browser.formToken() }
+    const texts = { title: t('link.undo_title'), text: t('link.undo_text'), button: t('link.undo_button') }
+    return send(reply, buttonPage({ ...form, ...texts, token: queryText(request, 'token') ?? '' }))
   })
 
   app.post(OIDC_PATHS.undoEmail, { config, schema }, async (request, reply) => {

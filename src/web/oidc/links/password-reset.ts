@@ -20,7 +20,7 @@ import { OIDC_PATHS } from '../paths.js'
 
 const HOUR_SECONDS = 3_600
 
-/** Asks for a link to reset a password, and sets the new one. */
+/** The pages that request a link to reset a password, and that set the new password. */
 export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
   const { services } = app
   const { podName } = services.config
@@ -42,7 +42,7 @@ export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
     now: () => services.now(),
   })
 
-  /** False: the address has requested too many. Nothing tells it. */
+  /** False: the address has requested too many. The response is the same. */
   function isWithinLimit(ip: string): boolean {
     try {
       limitAddress(ip)
@@ -106,11 +106,11 @@ export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
     browser.checkForm(formText(request, 'form'))
     const token = formText(request, 'token') ?? queryText(request, 'token') ?? ''
     const t = textsFor(request, reply)
-    const data = { token, formToken: browser.formToken() }
+    const tokens = { token, formToken: browser.formToken() }
     const password = formText(request, 'password') ?? ''
     if (password !== (formText(request, 'password_again') ?? '')) {
       const errors = [{ field: 'password_again', message: t('refusal.passwords_differ') }]
-      return show(t, reply, { ...data, errors })
+      return show(t, reply, { ...tokens, errors })
     }
     limitNewPasswords(request.ip)
     try {
@@ -118,7 +118,7 @@ export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       if (error.reason === 'token_not_valid') return showExpired(t, reply)
-      return show(t, reply, { ...data, errors: [{ field: 'password', message: refusalText(t, error) }] })
+      return show(t, reply, { ...tokens, errors: [{ field: 'password', message: refusalText(t, error) }] })
     }
     await browser.signOut()
     const content = html`<p role="status">${translateMarkup(t, 'link.password_changed_text', { link: OIDC_PATHS.signIn })}</p>`

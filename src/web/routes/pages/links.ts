@@ -60,8 +60,8 @@ function personPath(services: Services, text: string): Lookup<string> {
     },
     ...(requestFromPod && {
       async requestFromPod() {
-        const result = await requestFromPod()
-        return result.state === 'found' ? { state: 'found', found: pathOf(result.found) } : result
+        const lookupResult = await requestFromPod()
+        return lookupResult.state === 'found' ? { state: 'found', found: pathOf(lookupResult.found) } : lookupResult
       },
     }),
   }

@@ -17,7 +17,7 @@ import { reportCards } from './report-page.js'
 
 const MEBIBYTE = 1024 ** 2
 
-/** The page of imports: the next step of the open one, then those before, then who knows of a move. */
+/** The page of imports: the next step of the open import, the earlier imports, and the pods that know the move. */
 export async function importPage(request: FastifyRequest, errors: FieldErrors): Promise<Markup> {
   const { viewer } = request.signedIn
   const importList = await listImportPage(request.services, viewer)
@@ -129,14 +129,14 @@ function overCard(request: FastifyRequest, imports: readonly ArchiveImport[]): M
   const entries = imports.map(({ uid, oldAddress, state, error, createdAt, finishedAt, counts }) => {
     const time = timeHtml(t, finishedAt ?? createdAt)
     const address = oldAddress
-    const result =
+    const outcomeText =
       state === 'done'
         ? translateMarkup(t, 'import.done', { address, time })
         : state === 'cancelled'
           ? translateMarkup(t, 'import.cancelled', { address, time })
           : translateMarkup(t, 'import.failed', { address, time, reason: faultText(t, error ?? '') })
     const items = `${IMPORT_PATHS.page}/${uid}/items`
-    return html`<li><div><p>${result}</p>
+    return html`<li><div><p>${outcomeText}</p>
 ${
   state !== 'cancelled' &&
   html`<details><summary>${t('import.result')}</summary>${countsTable(request, counts)}
@@ -146,7 +146,7 @@ ${
   return html`<section class="card"><h2>${t('import.before')}</h2><ul class="entries">${entries}</ul></section>`
 }
 
-/** Which pods know of a move. */
+/** The pods to which a move was announced, and those that have not accepted it. */
 function moveCard(request: FastifyRequest, { move, pods, silent }: MoveOfViewer): Markup {
   const { t } = request.signedIn
   const { oldAddress, movedAt, delivered, waiting, refused } = move

@@ -10,10 +10,10 @@ export function setNewLinkCookie(reply: FastifyReply, url: string): void {
 
 /** The link of the invitation that was made just now. It is shown once. */
 export function newLinkIn(request: FastifyRequest, reply: FastifyReply): string | undefined {
-  const [, kept] = new RegExp(`(?:^|; )${COOKIE}=([\\w-]+)`).exec(request.headers.cookie ?? '') ?? []
-  if (kept === undefined) return undefined
+  const [, encodedUrl] = new RegExp(`(?:^|; )${COOKIE}=([\\w-]+)`).exec(request.headers.cookie ?? '') ?? []
+  if (encodedUrl === undefined) return undefined
   reply.header('set-cookie', cookie(reply, '', 0))
-  const url = Buffer.from(kept, 'base64url').toString()
+  const url = Buffer.from(encodedUrl, 'base64url').toString()
   return url.startsWith(`${request.server.services.config.url}/users/sign_up?invitation=`) ? url : undefined
 }
 
