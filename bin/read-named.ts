@@ -9,8 +9,8 @@ import { isUrl } from '../src/protocol/is-url.js'
 import { readLinks } from '../src/protocol/mentions.js'
 import { isGuid } from '../src/protocol/values.js'
 
-/** An entity of another pod, as named by the operator. */
-export type Named =
+/** An object of another pod that an operator has named. */
+export type FetchTarget =
   /** Some guids look like addresses, so the typed text is kept. */
   | { readonly kind: 'person'; readonly address: string; readonly text: string }
   | { readonly kind: 'entity'; readonly fetchRequest: FetchRequest }
@@ -22,7 +22,7 @@ export type ProbeTarget =
   | { readonly kind: 'pod'; readonly origin: string }
 
 /** Parses typed or pasted text. */
-export function readNamed(text: string): Named {
+export function readFetchTarget(text: string): FetchTarget {
   const alone = /^(?:web\+)?diaspora:\/\/([^/]+)$/.exec(text)?.[1]
   const address = parseAddress(alone ?? text)
   if (address !== undefined) return { kind: 'person', address, text }
@@ -47,8 +47,8 @@ export function readAddress(text: string): string {
   return address
 }
 
-/** An address stands for its pod. */
-export function readFrom(text: string): string {
+/** Parses the host of a pod, or an address, which stands for its pod. */
+export function readPodOfSource(text: string): string {
   const from = parseAddress(text) ?? hostOf(text)
   if (from === undefined) throw new InvalidArgumentError('Expected the host of a pod, or the address of a person.')
   return from

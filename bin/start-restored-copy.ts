@@ -8,7 +8,7 @@ import { checkRestoredPod } from '../src/operations/backup/check-restored-pod.js
 import type { Manifest } from '../src/operations/backup/manifest.js'
 import { type RestoreOptions, restoreBackup } from '../src/operations/backup/restore-backup.js'
 import { borrowDatabase } from './borrow-database.js'
-import { onPod } from './with-pod.js'
+import { withConfiguredPod } from './with-pod.js'
 
 /**
  * Restores a backup into a temporary embedded PostgreSQL, starts the copy in isolated mode, and returns the faults of its pages and
@@ -25,7 +25,7 @@ export async function startRestoredCopy(
     try {
       await restoreBackup(manifest, config, database.url, { ...options, replace: false, shouldEndTokens: false })
       const withPicture = manifest.pictures.referenced !== true
-      return await onPod({ ...config, databaseUrl: database.url }, (services) =>
+      return await withConfiguredPod({ ...config, databaseUrl: database.url }, (services) =>
         checkRestoredPod(services, { withPicture }),
       )
     } catch (error) {

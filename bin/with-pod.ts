@@ -29,7 +29,9 @@ export async function withPod<Result>(
   const database = await borrowDatabase(config)
   try {
     if (makesPod && config.databaseUrl === undefined) await migrateIfNew(database.url)
-    return await explainDatabaseErrors(database.url, () => onPod({ ...config, databaseUrl: database.url }, run))
+    return await explainDatabaseErrors(database.url, () =>
+      withConfiguredPod({ ...config, databaseUrl: database.url }, run),
+    )
   } finally {
     await database.release()
   }
@@ -68,7 +70,10 @@ export async function withDatabase<Result>(
 }
 
 /** Opens the pod on a database that this process does not manage. */
-export async function onPod<Result>(config: Config, run: (services: Services) => Promise<Result>): Promise<Result> {
+export async function withConfiguredPod<Result>(
+  config: Config,
+  run: (services: Services) => Promise<Result>,
+): Promise<Result> {
   const crypto = openCryptoPool(1)
   try {
     // Commands print their own answer; only warnings and errors are logged, to stderr.

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { findPostgresCluster, hasCluster } from './cluster.js'
 import { makeDataFolder } from './data-folder.js'
 import { EmbeddedPostgresError, ServerOwnedError } from './errors.js'
-import { findRunning, launch, type Running, type ServerOptions } from './launch.js'
+import { findRunningServer, launch, type Running, type ServerOptions } from './launch.js'
 import { refuseMovedDatabase } from './moved.js'
 import { findPostmaster } from './postmaster.js'
 import { applicationLogin, buildUrl, prepareDatabase, superuserUrl } from './roles.js'
@@ -63,10 +63,10 @@ export async function findRunningEmbeddedPostgres(dataDir: string): Promise<Runn
  */
 async function acquireServer(dataDir: string, options: ServerOptions): Promise<Running> {
   for (let attempt = 1; ; attempt += 1) {
-    const running = (await findRunning(dataDir)) ?? (await launch(dataDir, options))
+    const running = (await findRunningServer(dataDir)) ?? (await launch(dataDir, options))
     try {
       await acquireOwnerLock(running.session, dataDir)
-      const again = await findRunning(dataDir)
+      const again = await findRunningServer(dataDir)
       await again?.session.client.end()
       if (again?.pid !== running.pid) throw new Error('It was ending.')
       return running

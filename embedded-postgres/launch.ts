@@ -43,7 +43,7 @@ const LOG_LIMIT_BYTES = 10_000_000
 /** Pauses between attempts: children of a killed server may still run, or another process may use the port. */
 const PAUSES_MS = [0, 50, 100, 200, 400, 800, 1_600, 3_200]
 
-export async function findRunning(dataDir: string): Promise<Running | undefined> {
+export async function findRunningServer(dataDir: string): Promise<Running | undefined> {
   const cluster = await findPostgresCluster(dataDir)
   if (cluster === undefined) return undefined
   const postmaster = await findPostmaster(cluster)
@@ -67,7 +67,7 @@ export async function launch(dataDir: string, options: ServerOptions): Promise<R
   try {
     for (const pause of PAUSES_MS) {
       await wait(pause)
-      const running = (await findRunning(dataDir)) ?? (await startOnce(cluster, site, log.handle.fd, options))
+      const running = (await findRunningServer(dataDir)) ?? (await startOnce(cluster, site, log.handle.fd, options))
       if (running) return running
     }
   } finally {

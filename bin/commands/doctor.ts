@@ -16,7 +16,7 @@ import { checkTakeOver } from '../doctor/check-take-over.js'
 import { explainDatabaseErrors } from '../explain-database-error.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { readCommandConfig } from '../read-command-config.js'
-import { onPod, requirePod } from '../with-pod.js'
+import { requirePod, withConfiguredPod } from '../with-pod.js'
 
 export function doctorCommand(program: Command): void {
   program
@@ -67,7 +67,7 @@ async function examineStores(config: Config, { url }: BorrowedDatabase): Promise
     const takeOver = await withCheckFailure('take-over', () => checkTakeOver(db, new Date()))
     const movedPhotos = await withCheckFailure('moved photos', () => checkMovedPhotos(db))
     const mail = await withCheckFailure('mail', () => checkMail(db, config))
-    const queue = await withCheckFailure('queue', () => onPod({ ...config, databaseUrl: url }, checkQueue))
+    const queue = await withCheckFailure('queue', () => withConfiguredPod({ ...config, databaseUrl: url }, checkQueue))
     return [...database, ...replica, ...takeOver, ...movedPhotos, ...mail, ...queue]
   } finally {
     await db.destroy()

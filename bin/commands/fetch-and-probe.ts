@@ -10,7 +10,7 @@ import { CommandError } from '../command-error.js'
 import { explainFailure } from '../explain-failure.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
 import { examinePerson, examinePod } from '../probe/examine.js'
-import { type Named, type ProbeTarget, readFrom, readNamed, readProbeTarget } from '../read-named.js'
+import { type FetchTarget, type ProbeTarget, readFetchTarget, readPodOfSource, readProbeTarget } from '../read-named.js'
 import { withPod } from '../with-pod.js'
 
 interface FetchOptions extends OutputOptions {
@@ -24,16 +24,16 @@ const NOW: DiscoverOptions = { ignoresRecentFailures: true, refresh: true }
 export function federationCommands(program: Command): void {
   program
     .command('fetch')
-    .argument('<what>', 'an address, a link to a post, a diaspora:// link, or a guid with --from', readNamed)
+    .argument('<what>', 'an address, a link to a post, a diaspora:// link, or a guid with --from', readFetchTarget)
     .description('Fetches a person or a public post from another pod, stores it and shows it.')
-    .option('--from <pod>', 'the pod to fetch a guid from: its host, or the address of a person there', readFrom)
+    .option('--from <pod>', 'the pod to fetch a guid from: its host, or the address of a person there', readPodOfSource)
     .option('--older-posts', 'for a person: fetch public posts older than the oldest known one')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       '\nExample:\n  pod fetch alice@pod.example\n  pod fetch https://pod.example/posts/7dba7ca01d64013485eb3131731751e9',
     )
-    .action(fetchNamed)
+    .action(runFetch)
 
   program
     .command('probe')
@@ -44,7 +44,7 @@ export function federationCommands(program: Command): void {
     .action(probe)
 }
 
-async function fetchNamed(named: Named, options: FetchOptions, command: Command): Promise<void> {
+async function runFetch(named: FetchTarget, options: FetchOptions, command: Command): Promise<void> {
   const { from } = options
   if (named.kind === 'entity') return fetchPost(named.fetchRequest, options)
   if (named.kind === 'person' && from === undefined) return fetchPerson(named.address, options)

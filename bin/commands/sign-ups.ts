@@ -5,7 +5,7 @@ import {
   readSignUp,
   rejectSignUp,
 } from '../../src/domain/accounts/sign-ups/open-sign-up.js'
-import { endUnattended } from '../../src/domain/accounts/sign-ups/unattended.js'
+import { endUnattendedPeriod } from '../../src/domain/accounts/sign-ups/unattended.js'
 import type { PendingSignUp } from '../../src/persistence/accounts/pending-sign-ups.js'
 import { type ActorOptions, getActor, withActorOptions } from '../actor-options.js'
 import { readCount } from '../options.js'
@@ -117,7 +117,7 @@ async function reject(id: number, options: ActorOptions & { readonly message?: s
 
 async function endUnattendedMode(options: ActorOptions): Promise<void> {
   const { changed } = await withPod(async (services) =>
-    endUnattended(services, await getActor(services, options, 'administration'), { reason: options.reason }),
+    endUnattendedPeriod(services, await getActor(services, options, 'administration'), { reason: options.reason }),
   )
   print(options, { changed }, [changed ? 'Sign-ups no longer require approval.' : 'UNATTENDED_DAYS was not in effect.'])
 }

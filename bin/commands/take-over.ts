@@ -31,7 +31,7 @@ import { CommandError } from '../command-error.js'
 import { runInterruptible } from '../interruptible.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
 import { describeBytes, showProgress } from '../progress.js'
-import { onPod, withDatabase } from '../with-pod.js'
+import { withConfiguredPod, withDatabase } from '../with-pod.js'
 
 const STEPS = [
   'preflight',
@@ -283,7 +283,7 @@ function describeJobs({ jobs }: BuildReport): readonly string[] {
 async function showSwitch(config: Config, given: GivenOptions): Promise<void> {
   const report = await withTarget(config, given, (target, options) =>
     switchOver(target, options, () =>
-      onPod({ ...target.config, databaseUrl: target.url }, async (services) => ({
+      withConfiguredPod({ ...target.config, databaseUrl: target.url }, async (services) => ({
         closedAccounts: await closeUnfinishedAccounts(services),
       })),
     ),

@@ -49,7 +49,7 @@ export async function signIn(
   username: string,
   password: string,
 ): Promise<SignIn | undefined> {
-  const user = await whereNamed(
+  const user = await whereSignInName(
     services,
     User.query(services.db).withGraphJoined('[person, secrets]'),
     username,
@@ -84,7 +84,7 @@ export async function findMovedAddress(
   const movedAccounts = User.query(services.db)
     .withGraphJoined('[person, secrets]')
     .whereExists(services.db('account_migrations').where({ oldPersonId: services.db.ref('users.personId') }))
-  const user = await whereNamed(services, movedAccounts, username).first()
+  const user = await whereSignInName(services, movedAccounts, username).first()
   if (!user?.person || !user.secrets?.passwordHash) return undefined
   const movedPerson = await findMovedPerson(services.db, { address: user.person.address })
   if (movedPerson === undefined || !(await verifyPassword(services, user.secrets.passwordHash, password)))
@@ -96,7 +96,7 @@ export async function findMovedAddress(
  * Restricts a query to the account of a normalised name: a username, or a confirmed e-mail address. `normaliseUsername` has removed the
  * host of this pod: what ended in it is a network id first, and an e-mail address if there is no such account.
  */
-export function whereNamed(
+export function whereSignInName(
   { config }: Pick<Services, 'config'>,
   query: QueryBuilder<User, User[]>,
   name: string,

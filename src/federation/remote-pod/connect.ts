@@ -72,7 +72,9 @@ export function checkedConnector(options: ConnectOptions): buildConnector.connec
     try {
       addresses = await untilAborted(options.resolve(hostname, { shouldUseSystem, signal }), signal)
     } catch (error) {
-      throw new RemotePodError('dns', `The name ${hostname} could not be resolved: ${textOf(error)}.`, { cause: error })
+      throw new RemotePodError('dns', `The name ${hostname} could not be resolved: ${tlsReasonOf(error)}.`, {
+        cause: error,
+      })
     }
     if (addresses.length === 0) throw new RemotePodError('dns', `The name ${hostname} has no address.`)
     return addresses
@@ -97,7 +99,7 @@ export function checkedConnector(options: ConnectOptions): buildConnector.connec
     } catch (error) {
       if (hasCode(error, 'ECONNRESET', 'EPIPE'))
         throw toRemotePodError(error, `${url.host} closed the connection during the TLS handshake`)
-      throw new RemotePodError('ssl', `TLS with ${url.host} failed: ${textOf(error)}.`, { cause: error })
+      throw new RemotePodError('ssl', `TLS with ${url.host} failed: ${tlsReasonOf(error)}.`, { cause: error })
     }
   }
 
@@ -146,7 +148,7 @@ function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Prom
 }
 
 /** The reason of OpenSSL, if there is one: its message contains file names and line numbers. */
-export function textOf(error: unknown): string {
+export function tlsReasonOf(error: unknown): string {
   const reason = error instanceof Error && 'reason' in error ? error.reason : undefined
   return typeof reason === 'string' ? reason : messageOf(error)
 }

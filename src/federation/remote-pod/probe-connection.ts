@@ -6,7 +6,7 @@ import { messageOf } from '../../errors/thrown.js'
 import { isPrivateHostAllowed } from '../../networks/private-hosts.js'
 import type { ProbeStep } from '../../persistence/models/remote-pod.js'
 import { DAY_MS } from '../../protocol/durations.js'
-import { type ConnectOptions, fixedLookup, requireAllowedAddress, textOf } from './connect.js'
+import { type ConnectOptions, fixedLookup, requireAllowedAddress, tlsReasonOf } from './connect.js'
 import { RemotePodError } from './remote-pod-error.js'
 import { parseRequestUrl } from './request-url.js'
 import { nameResolver, type ResolveName } from './resolve-name.js'
@@ -140,6 +140,6 @@ async function requestFrontPage(
 }
 
 function sentenceOf(error: unknown): string {
-  const message = textOf(error)
+  const message = tlsReasonOf(error)
   return /[.)]$/.test(message) ? message : `${message}.`
 }

@@ -26,7 +26,7 @@ export async function checkRestoredPod(services: Services, { withPicture = true 
   try {
     const faults: string[] = []
     for (const path of await listPathsToCheck(services, withPicture)) {
-      const statusCode = await askWhileBusy(async () => {
+      const statusCode = await requestWhileBusy(async () => {
         const answer = await app.inject({ url: path, headers: { host: services.config.host } })
         return answer.statusCode
       })
@@ -39,7 +39,7 @@ export async function checkRestoredPod(services: Services, { withPicture = true 
 }
 
 /** The first status that is not 503, or the last one. */
-export async function askWhileBusy(
+export async function requestWhileBusy(
   ask: () => Promise<number>,
   { attempts, pauseMs }: Attempts = BUSY,
 ): Promise<number> {

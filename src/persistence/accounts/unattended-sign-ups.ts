@@ -24,8 +24,8 @@ export async function findLastStaffActivity(db: Knex): Promise<Date | null> {
   return at
 }
 
-/** False: it has begun before. */
-export async function insertUnattended(transaction: Knex.Transaction, since: Date): Promise<boolean> {
+/** Begins the period. False: it has begun before. */
+export async function insertUnattendedPeriod(transaction: Knex.Transaction, since: Date): Promise<boolean> {
   const insertedRows = await transaction('unattended_sign_ups')
     .insert({ since })
     .onConflict('id')
@@ -35,7 +35,7 @@ export async function insertUnattended(transaction: Knex.Transaction, since: Dat
   return insertedRows.length > 0
 }
 
-/** False: it was not in force. */
-export async function endUnattendedRow(transaction: Knex.Transaction, endedAt: Date): Promise<boolean> {
+/** Ends the period. False: there was none. */
+export async function closeUnattendedPeriod(transaction: Knex.Transaction, endedAt: Date): Promise<boolean> {
   return (await transaction('unattended_sign_ups').whereNotNull('since').update({ since: null, endedAt })) > 0
 }

@@ -34,7 +34,7 @@ export async function storeSignatures(
 }
 
 /** The relayables among these that have no signature. */
-export async function findUnsigned(
+export async function findUnsignedRelayables(
   db: Knex,
   kind: RelayableKind,
   guids: readonly string[],

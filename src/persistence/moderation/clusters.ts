@@ -93,7 +93,7 @@ export async function createCluster(
 }
 
 /** Content with a key since a time that is in no cluster. */
-export async function countUngrouped(transaction: Knex.Transaction, key: string, since: Date): Promise<number> {
+export async function countUngroupedContent(transaction: Knex.Transaction, key: string, since: Date): Promise<number> {
   const { count } = await queryRow<{ readonly count: number }>(
     transaction,
     `select count(*)::integer as count from content_keys

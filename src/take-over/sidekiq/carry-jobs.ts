@@ -7,7 +7,7 @@ import {
   type CarriedJobs,
   findNextJob,
   type JobFault,
-  markDone,
+  markJobDone,
   type StagedJob,
   stageJobs,
   summariseJobs,
@@ -26,7 +26,7 @@ export async function carryJobs(session: pg.Client, url: string, signal: AbortSi
   try {
     for (let job = await findNextJob(session); job !== undefined; job = await findNextJob(session)) {
       signal.throwIfAborted()
-      await markDone(session, job.id, await CARRY_FUNCTIONS[job.name](session, job))
+      await markJobDone(session, job.id, await CARRY_FUNCTIONS[job.name](session, job))
     }
     await session.query('commit')
   } catch (error) {

@@ -70,7 +70,7 @@ export interface JobFault {
   readonly lost: readonly string[]
 }
 
-export async function markDone(session: pg.Client, id: string, found: JobFault | undefined): Promise<void> {
+export async function markJobDone(session: pg.Client, id: string, found: JobFault | undefined): Promise<void> {
   await session.query('update take_over.sidekiq_jobs set done = true, fault = $2, lost = $3 where id = $1', [
     id,
     found?.fault ?? null,

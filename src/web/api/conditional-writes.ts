@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Knex } from 'knex'
 import type { Precondition } from '../../persistence/database/request-context.js'
 import { withRequestContext } from '../../services/services.js'
-import { isRead } from '../limits/write-limit.js'
+import { isReadMethod } from '../limits/write-limit.js'
 import { buildWeakTag, namesTag } from '../server/entity-tags.js'
 import { RequestFault } from '../server/request-faults.js'
 
@@ -27,21 +27,21 @@ export function addConditionalWrites(app: FastifyInstance, objects: ConditionalO
     Object.entries(objects).find(([path]) => url === path || url?.startsWith(`${path}/`))
 
   app.addHook('onRoute', (route) => {
-    if (isRead(String(route.method)) || objectAt(route.routePath) === undefined) return
+    if (isReadMethod(String(route.method)) || objectAt(route.routePath) === undefined) return
     route.config = { ...route.config, refusals: { ...route.config?.refusals, changed_meanwhile: 412 } }
   })
 
   app.addHook('preSerialization', async (request, reply, payload) => {
     const { routeOptions } = request
     const isObject = objects[pathBelow(app, routeOptions.url)] !== undefined
-    if (isObject && isRead(request.method) && reply.statusCode === 200) reply.header('etag', tagOf(payload))
+    if (isObject && isReadMethod(request.method) && reply.statusCode === 200) reply.header('etag', tagOf(payload))
     return payload
   })
 
   app.addHook('preHandler', async (request) => {
     const requestedTag = request.headers['if-match']
     const object = objectAt(pathBelow(app, request.routeOptions.url))
-    if (requestedTag === undefined || isRead(request.method) || object === undefined) return
+    if (requestedTag === undefined || isReadMethod(request.method) || object === undefined) return
     const [path, { table, column, read }] = object
     const key = String(Reflect.get(Object(request.params), path.slice(path.lastIndexOf(':') + 1)))
     const precondition: Precondition = {

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
  * Hooks for a route with a body about an object in its path. A missing object is reported before errors in the body. The object is
  * looked up only if the body is invalid; otherwise the use case finds it itself.
  */
-export function missingFirst<Params>(
+export function reportMissingFirst<Params>(
   find: (request: FastifyRequest & { readonly params: Params }) => Promise<unknown>,
 ) {
   return {
@@ -18,7 +18,7 @@ export function missingFirst<Params>(
 }
 
 /** Checks the object of a list whose handler reads the query: the object is looked up only if the query is invalid. */
-export async function readOrMissing<Query>(read: () => Query, find: () => Promise<unknown>): Promise<Query> {
+export async function readQueryOfExisting<Query>(read: () => Query, find: () => Promise<unknown>): Promise<Query> {
   try {
     return read()
   } catch (error) {

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Refusal } from '../../domain/refusals.js'
 import { recordWrites } from '../../persistence/database/last-writes.js'
 import type { Services } from '../../services/services.js'
-import { isRead } from '../limits/write-limit.js'
+import { isReadMethod } from '../limits/write-limit.js'
 import { RequestFault } from '../server/request-faults.js'
 
 declare module 'fastify' {
@@ -35,7 +35,7 @@ export async function readList<List>(
 export function addWriteNotes(app: FastifyInstance): void {
   app.addHook('onSend', (request, _reply, payload, done) => {
     const { authenticatedViewer: viewer, server, method, routeOptions } = request
-    const isReadOnly = isRead(method) && routeOptions.config.writes === undefined
+    const isReadOnly = isReadMethod(method) && routeOptions.config.writes === undefined
     if (viewer === undefined || isReadOnly || server.services.replica === undefined) return done(null, payload)
     recordWrites(server.services.db, [viewer.userId])
       // The write has succeeded, so its response is sent.

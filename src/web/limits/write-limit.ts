@@ -29,7 +29,7 @@ export function addWriteLimit(app: FastifyInstance): void {
 
   function refusalOf(request: FastifyRequest): Error | undefined {
     const { authenticatedViewer: viewer, method } = request
-    if (viewer === undefined || request.undoWriteCount || isRead(method)) return undefined
+    if (viewer === undefined || request.undoWriteCount || isReadMethod(method)) return undefined
     limit ??= openWriteLimit(app.services) // late: the API description registers routes without a pod
     try {
       request.undoWriteCount = limit(viewer.userId)
@@ -51,7 +51,7 @@ export function addWriteLimit(app: FastifyInstance): void {
   })
 }
 
-export function isRead(method: string): boolean {
+export function isReadMethod(method: string): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 

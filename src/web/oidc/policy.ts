@@ -7,7 +7,7 @@ import { TWO_FACTORS } from './sessions/levels.js'
 const FACTOR_REASONS: readonly string[] = ['essential_acr', 'acr_values']
 
 /** Whether a client requests only the second factor of the signed-in user. */
-export function asksOnlyForFactor(interaction: Pick<Interaction, 'prompt'> | undefined): boolean {
+export function requestsOnlyFactor(interaction: Pick<Interaction, 'prompt'> | undefined): boolean {
   const { reasons = [] } = interaction?.prompt ?? {}
   return reasons.length > 0 && reasons.every((reason) => FACTOR_REASONS.includes(reason))
 }

@@ -20,7 +20,7 @@ import { textsFor } from '../pages/language/request-language.js'
 import { queryText } from '../schemas/query-text.js'
 import { type Browser, getBrowser, readUiLocales } from './browser.js'
 import { OIDC_PATHS } from './paths.js'
-import { asksOnlyForFactor } from './policy.js'
+import { requestsOnlyFactor } from './policy.js'
 import { readReturnPath } from './return-path.js'
 import { type Destination, TO_KEEP_ACCOUNT, withDestination } from './sign-in-destination.js'
 import { openWrongPasswords } from './wrong-passwords.js'
@@ -103,7 +103,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
 
   /** The signed-in user of whom a client requests only the second factor. */
   async function findMissingFactor(browser: Browser, uid: string): Promise<BegunStep | undefined> {
-    if (!asksOnlyForFactor(await browser.getInteraction(uid))) return undefined
+    if (!requestsOnlyFactor(await browser.getInteraction(uid))) return undefined
     const session = await browser.findSession()
     const user = session && (await findActiveUser(services, session.address))
     if (!user || !hasFactor(await findFactors(services.db, user.id))) return undefined

@@ -1,5 +1,5 @@
 import type { FastifySchema, RouteOptions } from 'fastify'
-import { isRead } from '../limits/write-limit.js'
+import { isReadMethod } from '../limits/write-limit.js'
 import { ERROR_REASONS, type ErrorReason } from '../server/error-reasons.js'
 
 /** Error reasons that any request can have, regardless of its path. */
@@ -19,7 +19,7 @@ function reasonsOf({ method, config = {} }: RouteOptions, schema: FastifySchema)
     reasons.set(status, new Set([...(reasons.get(status) ?? []), ...added]))
   }
   const { malformed, invalid, authorization_missing: _, ...refusals } = config.refusals ?? {}
-  const isReadRoute = [method].flat().every(isRead)
+  const isReadRoute = [method].flat().every(isReadMethod)
   const malformedStatus = statusOf(malformed) ?? 400
 
   add(400, 'token_repeated', 'malformed_request')

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { isRead } from '../limits/write-limit.js'
+import { isReadMethod } from '../limits/write-limit.js'
 import { addVary } from './headers.js'
 
 /**
@@ -18,7 +18,8 @@ export function addEntityTags(app: FastifyInstance): void {
     route.schema = { ...route.schema, response: { ...route.schema.response, 304: NotModified } }
   })
   app.addHook('onSend', (request, reply, payload, done) => {
-    if (!isRead(request.method) || reply.statusCode !== 200 || typeof payload !== 'string') return done(null, payload)
+    if (!isReadMethod(request.method) || reply.statusCode !== 200 || typeof payload !== 'string')
+      return done(null, payload)
     const links = String(reply.getHeader('link') ?? '')
     const etag = String(reply.getHeader('etag') ?? buildWeakTag(payload, links))
     reply.header('etag', etag)

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { type Services, withRequestContext } from '../../services/services.js'
-import { isRead } from '../limits/write-limit.js'
+import { isReadMethod } from '../limits/write-limit.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -13,7 +13,9 @@ declare module 'fastify' {
 export function addRequestServices(app: FastifyInstance): void {
   app.decorateRequest('services')
   app.addHook('onRequest', (request, _reply, done) => {
-    request.services = isRead(request.method) ? app.services : withRequestContext(app.services, { trace: request.id })
+    request.services = isReadMethod(request.method)
+      ? app.services
+      : withRequestContext(app.services, { trace: request.id })
     done()
   })
 }

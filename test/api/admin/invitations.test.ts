@@ -6,7 +6,7 @@ import {
   recallOwnInvitation,
 } from '../../../src/domain/accounts/own-invitations.js'
 import { beginSignUp } from '../../../src/domain/accounts/sign-ups/begin-sign-up.js'
-import { checkAttendance, endUnattended, isApprovalOn } from '../../../src/domain/accounts/sign-ups/unattended.js'
+import { checkAttendance, endUnattendedPeriod, isApprovalOn } from '../../../src/domain/accounts/sign-ups/unattended.js'
 import { getActorByName } from '../../../src/domain/moderation/actor.js'
 import { endNetworkRules } from '../../../src/domain/moderation/sign-ups/network-rules.js'
 import { shortenOldAddresses } from '../../../src/persistence/moderation/people-records.js'
@@ -327,7 +327,7 @@ describe('sign-ups on a pod without an active moderator or admin', () => {
     const { body: entries } = await mod.get('/audit?action=sign_ups.unattended')
     expect(entries).toMatchObject([{ via: 'system', after: { approval: true, days: 7 } }])
 
-    await expect(endUnattended(api.pod, await actorNamed('mod'), { reason })).rejects.toMatchObject({
+    await expect(endUnattendedPeriod(api.pod, await actorNamed('mod'), { reason })).rejects.toMatchObject({
       reason: 'role_needed',
     })
     expect((await mod.post('/sign_ups/attended', { reason })).status).toBe(403)

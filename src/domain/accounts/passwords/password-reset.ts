@@ -16,7 +16,7 @@ import { findToken, issueToken, useToken } from '../account-tokens.js'
 import { ARGON2, endAllAccess, endMailLinks, requirePassword } from '../accounts.js'
 import { deletePendingTotp } from '../factors/second-factor.js'
 import { ACCOUNT_LIMITS } from '../limits.js'
-import { normaliseUsername, whereNamed } from '../sign-in.js'
+import { normaliseUsername, whereSignInName } from '../sign-in.js'
 
 const HOUR = 3_600
 const LINK_HOURS = 24
@@ -67,7 +67,7 @@ async function findForReset(
   typedName: string,
 ): Promise<User | undefined> {
   const query = User.query(db).whereNull('closedAt').whereNull('lockedAt').whereNotNull('emailConfirmedAt')
-  return whereNamed(services, query, normaliseUsername(services, typedName)).forNoKeyUpdate().first()
+  return whereSignInName(services, query, normaliseUsername(services, typedName)).forNoKeyUpdate().first()
 }
 
 /** Sets the password of the account of a token, and ends all its access: sessions, applications and other tokens. */

@@ -1,8 +1,8 @@
 import {
-  endUnattendedRow,
+  closeUnattendedPeriod,
   findLastStaffActivity,
   findUnattendedSince,
-  insertUnattended,
+  insertUnattendedPeriod,
 } from '../../../persistence/accounts/unattended-sign-ups.js'
 import { inRequestTransaction, inTransaction } from '../../../persistence/database/transactions.js'
 import { User } from '../../../persistence/models/user.js'
@@ -35,7 +35,7 @@ export async function checkAttendance(
   const { unattendedDays: days } = services.config
   if (active === null || services.now().getTime() - active.getTime() < days * DAY_MS) return
   const hasBegun = await inTransaction(services.db, async (transaction) => {
-    if (!(await insertUnattended(transaction, services.now()))) return false
+    if (!(await insertUnattendedPeriod(transaction, services.now()))) return false
     const admins = await User.query(transaction).where({ role: 'admin', closedAt: null }).select('id')
     await enqueueMails(
       services,
@@ -55,7 +55,7 @@ export async function checkAttendance(
 }
 
 /** Lets people sign up again without a decision. Sign-ups that wait still need one. */
-export async function endUnattended(
+export async function endUnattendedPeriod(
   services: Pick<Services, 'db' | 'requestContext' | 'now'>,
   actor: Actor,
   options: { readonly reason?: string | undefined },
@@ -63,7 +63,7 @@ export async function endUnattended(
   requirePower(actor, 'administration')
   const reason = requireReason(options)
   return inRequestTransaction(services, async (transaction) => {
-    if (!(await endUnattendedRow(transaction, services.now()))) return { changed: false }
+    if (!(await closeUnattendedPeriod(transaction, services.now()))) return { changed: false }
     const entry = { ...auditContext(actor), action: 'sign_ups.attended', target: TARGET, after: { approval: false } }
     await appendAuditEntry(transaction, { ...entry, reason }, services.now())
     return { changed: true }

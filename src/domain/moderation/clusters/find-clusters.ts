@@ -3,7 +3,7 @@ import { inRequestTransaction } from '../../../persistence/database/transactions
 import {
   addClusterItems,
   type ClusterRow,
-  countUngrouped,
+  countUngroupedContent,
   createCluster,
   findGrowingClusters,
   groupContentIds,
@@ -138,7 +138,7 @@ async function openClusters(
     let count = 0
     for (const content of sortByPrecision(newKeys.flatMap((key) => keys.get(key) ?? []))) {
       // A wave has several keys: a link and a text. The content of one cluster makes no second one.
-      if ((await countUngrouped(transaction, content.key, since)) < items) continue
+      if ((await countUngroupedContent(transaction, content.key, since)) < items) continue
       const { id, caseId } = await createCluster(transaction, content, services.now())
       if (caseId !== null) await enqueueLiveEvent(services, transaction, { cases: [caseId] })
       openedItems.push(...(await addClusterItems(transaction, [id], growth)))

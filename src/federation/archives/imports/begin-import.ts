@@ -26,7 +26,7 @@ import { type EncryptedFilePath, openSealedFile } from '../reading/sealed-file.j
 import { deleteSpool, type SpooledArchive, spoolArchive } from '../reading/spool-archive.js'
 import { type ArchiveIdentity, allowsContent, identifyArchive } from './archive-identity.js'
 import { listDistinctAspectNames } from './aspect-names.js'
-import { foundCounts } from './count-outcomes.js'
+import { countsOfFound } from './count-outcomes.js'
 
 export interface ImportRequest {
   readonly file: string
@@ -144,7 +144,7 @@ export async function readArchiveSummary(
     photos,
     lists,
   }
-  return { oldAddress: owner.address, header, counts: foundCounts(spooled, names.size), bytes, sha256 }
+  return { oldAddress: owner.address, header, counts: countsOfFound(spooled, names.size), bytes, sha256 }
 }
 
 /** The old network ID has to be typed: a move cannot be undone. */

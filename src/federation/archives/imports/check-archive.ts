@@ -14,7 +14,7 @@ import { readItems } from '../reading/items-of-version.js'
 import { type SpooledArchive, spooledBatches } from '../reading/spool-archive.js'
 import { allowsContent, allowsConversations, type IdentityState, identifyArchive } from './archive-identity.js'
 import { listDistinctAspectNames } from './aspect-names.js'
-import { addOutcomes, foundCounts } from './count-outcomes.js'
+import { addOutcomes, countsOfFound } from './count-outcomes.js'
 import type { ImportContext } from './import-context.js'
 import { CONTENT_IMPORTERS, PRIVATE_IMPORTERS, RELATION_IMPORTERS } from './list-importers.js'
 
@@ -87,7 +87,7 @@ export async function checkArchive(services: Services, request: CheckRequest): P
     signal: request.signal,
   }
   const photos = await checkPhotos(services, request, owner)
-  const { counts, refused } = await prepareAll(context, request, foundCounts(spooled, photos.named), identity.state)
+  const { counts, refused } = await prepareAll(context, request, countsOfFound(spooled, photos.named), identity.state)
   const contacts = await checkContacts(context, spooled)
   return {
     file: { version: owner.version, bytes: spooled.bytes, sha256: spooled.sha256 },

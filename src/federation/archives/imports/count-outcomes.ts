@@ -10,7 +10,7 @@ import type { SpooledArchive } from '../reading/spool-archive.js'
 const NO_ITEMS: SectionCounts = { found: 0, imported: 0, skipped: 0, refused: 0, by_reason: {} }
 
 /** The counts before the import: what the archive has. */
-export function foundCounts({ counts }: Pick<SpooledArchive, 'counts'>, photos: number): ImportCounts {
+export function countsOfFound({ counts }: Pick<SpooledArchive, 'counts'>, photos: number): ImportCounts {
   const sectionSizes: Readonly<Record<ImportSection, number>> = {
     profile: 1,
     settings: 1,

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import { findUserBlocks } from '../../../persistence/archives/imported-people.js'
-import { findUnsigned, storeSignatures } from '../../../persistence/interactions/kept-signatures.js'
+import { findUnsignedRelayables, storeSignatures } from '../../../persistence/interactions/kept-signatures.js'
 import { RELAYABLE_KINDS } from '../../../protocol/entities/registry.js'
 import { verifyRelayable } from '../../../protocol/signatures/relayable-signature.js'
 import { parseStoredKey } from '../../inbound/find-signers.js'
@@ -123,7 +123,7 @@ async function findWithoutSignature(
   const sameRelayables: ReadyRelayable[] = []
   for (const kind of RELAYABLE_KINDS) {
     const guids = present.filter(({ entity }) => entity.type === kind).map(({ ref }) => ref)
-    const unsignedGuids = await findUnsigned(services.db, kind, guids)
+    const unsignedGuids = await findUnsignedRelayables(services.db, kind, guids)
     const storedEntities = new Map(
       (await relayableEntities(services, kind, unsignedGuids)).map((entity) => [entity.guid, entity]),
     )

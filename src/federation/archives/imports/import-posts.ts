@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { findHolders, findRoots, insertPostAspects } from '../../../persistence/archives/imported-content.js'
+import { findOwnersOfGuids, findRoots, insertPostAspects } from '../../../persistence/archives/imported-content.js'
 import { raiseCounts } from '../../../persistence/inbound/raise-counts.js'
 import { Aspect } from '../../../persistence/models/aspect.js'
 import type { ReshareEntity, StatusMessageEntity } from '../../../protocol/entities/posts.js'
@@ -28,7 +28,7 @@ export const postImporter: ListImporter<ReadyPost> = {
     const read = items.flatMap((item) => readPost(context, item, results))
     const guids = read.map(({ ref }) => ref)
     const { db } = context.services
-    const holders = await findHolders(db, 'posts', guids)
+    const holders = await findOwnersOfGuids(db, 'posts', guids)
     const takenParts = await findTakenParts(context, read)
     const roots = await findOrFetchRoots(
       context,
@@ -76,7 +76,7 @@ export const postImporter: ListImporter<ReadyPost> = {
       storeResults.flatMap(({ rejected }) => rejected.map(({ message }) => guidOf(message?.entity))),
     )
     const unstoredPosts = ready.filter(({ ref }) => !ids.has(ref) && !takenGuids.has(ref))
-    const holders = await findHolders(
+    const holders = await findOwnersOfGuids(
       transaction,
       'posts',
       unstoredPosts.map(({ ref }) => ref),
@@ -136,12 +136,12 @@ function readPost(
 async function findTakenParts(context: ImportContext, posts: readonly ReadyPost[]): Promise<ReadonlySet<string>> {
   const { db } = context.services
   const statuses = posts.flatMap(({ entity }) => (entity.type === 'status_message' ? [entity] : []))
-  const photos = await findHolders(
+  const photos = await findOwnersOfGuids(
     db,
     'photos',
     statuses.flatMap((entity) => entity.photos.map(({ guid }) => guid)),
   )
-  const polls = await findHolders(
+  const polls = await findOwnersOfGuids(
     db,
     'polls',
     statuses.flatMap(({ poll }) => poll?.guid ?? []),

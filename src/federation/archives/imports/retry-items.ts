@@ -12,7 +12,7 @@ import { inRequestTransaction } from '../../../persistence/database/transactions
 import type { Services } from '../../../services/services.js'
 import { IMPORT_LIMITS } from '../limits.js'
 import { readItems } from '../reading/items-of-version.js'
-import { deleteSpool, keepOfSpool, type SpooledItem, spooledBatches } from '../reading/spool-archive.js'
+import { deleteSpool, keepChosenItems, type SpooledItem, spooledBatches } from '../reading/spool-archive.js'
 import { importFolder } from './begin-import.js'
 import type { ImportContext } from './import-context.js'
 import { openImportContext } from './import-run-context.js'
@@ -36,7 +36,7 @@ export async function keepForRetry(
     return deleteSpool(folder)
   }
   const hasRelayables = items.has('relayables')
-  const bytes = await keepOfSpool(
+  const bytes = await keepChosenItems(
     folder,
     (list, position) => isRetried(items, list, position) || (list === 'others_posts' && hasRelayables),
   )

@@ -147,7 +147,7 @@ export async function deleteSpool(folder: string): Promise<void> {
 }
 
 /** Keeps the items of a split archive that are chosen, under their positions, and deletes the others. Returns the bytes of the kept ones. */
-export async function keepOfSpool(
+export async function keepChosenItems(
   folder: string,
   isKept: (list: SpooledList, position: number) => boolean,
 ): Promise<number> {

@@ -22,11 +22,11 @@ import type { ImportingUser } from '../owner.js'
 import { writeSealed } from '../reading/sealed-file.js'
 import { deleteSpool } from '../reading/spool-archive.js'
 import {
-  arrivedBytes,
   endLease,
   extendLease,
   leaseUpload,
   noSpace,
+  receivedBytesOf,
   reservedFor,
   type UploadKind,
   type UploadLease,
@@ -89,7 +89,7 @@ export async function countReceivedBytes(
   kind: UploadKind,
 ): Promise<number> {
   const upload = await requireOpenUpload(services, userId)
-  return arrivedBytes(upload, kind)
+  return receivedBytesOf(upload, kind)
 }
 
 async function writePart(

@@ -44,7 +44,7 @@ export async function leaseUpload(services: Services, wanted: WantedLease): Prom
   return inRequestTransaction(services, async (transaction) => {
     const upload = await lockUpload(transaction, userId, uid)
     if (upload?.state !== 'uploading') throw uploadMissing()
-    const receivedBytes = arrivedBytes(upload, kind)
+    const receivedBytes = receivedBytesOf(upload, kind)
     const { writingUntil } = (await findUploadSpace(transaction, uid)) ?? { writingUntil: null }
     if (offset !== receivedBytes || (writingUntil !== null && writingUntil > services.now())) {
       throw new Refusal('upload_offset', `The next part begins at byte ${receivedBytes}.`, {
@@ -115,13 +115,13 @@ export async function reserveSplitBytes(
   })
 }
 
-export function arrivedBytes({ archiveBytes, photoBytes }: ImportUpload, kind: UploadKind): number {
+export function receivedBytesOf({ archiveBytes, photoBytes }: ImportUpload, kind: UploadKind): number {
   return kind === 'archive' ? archiveBytes : photoBytes
 }
 
 /** Bytes that a claimed file may have. */
 export function reservedFor({ upload, kind, space }: UploadLease): number {
-  return space.reservedBytes - arrivedBytes(upload, kind === 'archive' ? 'photos' : 'archive')
+  return space.reservedBytes - receivedBytesOf(upload, kind === 'archive' ? 'photos' : 'archive')
 }
 
 function bytesWith({ archiveBytes, photoBytes }: ImportUpload, kind: UploadKind, bytes: number): number {

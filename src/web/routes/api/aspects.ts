@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
 import { changeAspect, createAspect, getAspect, listAspects } from '../../../domain/contacts/aspects.js'
 import { deleteAspect } from '../../../domain/contacts/contacts.js'
-import { missingFirst } from '../../api/missing-first.js'
+import { reportMissingFirst } from '../../api/missing-first.js'
 import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { presentAspect } from '../../presenters/aspects.js'
@@ -18,7 +18,7 @@ const invalidName = { name_invalid: 422, name_taken: 422, invalid: 422 }
 
 /** The viewer's aspects: named groups of contacts. */
 export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const ownAspect = missingFirst<Static<typeof params>>((request) =>
+  const ownAspect = reportMissingFirst<Static<typeof params>>((request) =>
     getAspect(request.services, request.viewer, readRowId(request.params.id)),
   )
 

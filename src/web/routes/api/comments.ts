@@ -4,7 +4,7 @@ import { createComment, getComment, listComments } from '../../../domain/interac
 import { deleteComment } from '../../../domain/posts/deletions.js'
 import { requirePostOrComment } from '../../../domain/posts/post-access.js'
 import { readDialect } from '../../api/dialect.js'
-import { missingFirst, readOrMissing } from '../../api/missing-first.js'
+import { readQueryOfExisting, reportMissingFirst } from '../../api/missing-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { presentComment, presentNewComment } from '../../presenters/comments.js'
@@ -17,7 +17,7 @@ const commentParams = Type.Object({ post_guid: Type.String(), comment_guid: Type
 
 /** Comments on a post. */
 export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const reportMissingPost = missingFirst<Static<typeof postParams>>((request) =>
+  const reportMissingPost = reportMissingFirst<Static<typeof postParams>>((request) =>
     requirePostOrComment(request.services, request.viewer, { postGuid: request.params.post_guid }),
   )
 
@@ -38,7 +38,7 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { post_guid: postGuid } = request.params
-      const page = await readOrMissing(
+      const page = await readQueryOfExisting(
         () => readTimePage(request),
         () => requirePostOrComment(request.services, request.viewer, { postGuid }),
       )

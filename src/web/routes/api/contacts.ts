@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox'
 import { getAspect } from '../../../domain/contacts/aspects.js'
 import { listContacts, listContactsInAspect, requireOwnContacts } from '../../../domain/contacts/contact-lists.js'
 import { addToAspect, removeFromAspect } from '../../../domain/contacts/contacts.js'
-import { missingFirst } from '../../api/missing-first.js'
+import { reportMissingFirst } from '../../api/missing-first.js'
 import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { presentPersonSummary } from '../../presenters/people.js'
@@ -28,7 +28,7 @@ const newMember = Type.Object(
 
 /** Contacts: people the viewer shares with, or who share with the viewer. */
 export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const ownAspect = missingFirst<Static<typeof inAspect>>((request) =>
+  const ownAspect = reportMissingFirst<Static<typeof inAspect>>((request) =>
     getAspect(request.services, request.viewer, readRowId(request.params.aspect_id)),
   )
 

@@ -10,7 +10,7 @@ import {
   startConversation,
 } from '../../../domain/conversations/conversations.js'
 import { readDialect } from '../../api/dialect.js'
-import { missingFirst, readOrMissing } from '../../api/missing-first.js'
+import { readQueryOfExisting, reportMissingFirst } from '../../api/missing-first.js'
 import {
   indexPaging,
   linkIndexPages,
@@ -38,7 +38,7 @@ const missing = { conversation_not_found: 404 }
 
 /** Private conversations. Each participant has separate read marks, and may delete a conversation for themselves. */
 export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const ownConversation = missingFirst<Static<typeof params>>((request) =>
+  const ownConversation = reportMissingFirst<Static<typeof params>>((request) =>
     getConversation(request.services, request.viewer, request.params.guid),
   )
 
@@ -177,7 +177,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { guid } = request.params
-      const filter = await readOrMissing(
+      const filter = await readQueryOfExisting(
         () => ({ ...readIndexPage(request), ...readOnlyAfter(request.query) }),
         () => getConversation(request.services, request.viewer, guid),
       )

@@ -8,7 +8,7 @@ import {
 } from '../../../domain/notifications/notifications.js'
 import { countUnread } from '../../../domain/notifications/unread-counts.js'
 import { readDialect } from '../../api/dialect.js'
-import { missingFirst } from '../../api/missing-first.js'
+import { reportMissingFirst } from '../../api/missing-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { sendUnreadCounts } from '../../api/unread-headers.js'
@@ -25,7 +25,7 @@ const missing = { notification_not_found: 404 }
 
 /** The viewer's notifications. */
 export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const ownNotification = missingFirst<Static<typeof params>>((request) =>
+  const ownNotification = reportMissingFirst<Static<typeof params>>((request) =>
     getNotification(request.services, request.viewer, request.params.notification_id),
   )
 

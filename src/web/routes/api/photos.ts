@@ -9,7 +9,7 @@ import { getCreatedPhoto, getPhoto, listOwnPhotos } from '../../../domain/photos
 import { deletePhoto } from '../../../domain/posts/deletions.js'
 import { networkOfAddress } from '../../../networks/network-source.js'
 import type { ListedPhoto } from '../../../persistence/photos/list-photos.js'
-import { missingFirst } from '../../api/missing-first.js'
+import { reportMissingFirst } from '../../api/missing-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { openConcurrencyLimit } from '../../limits/concurrency-limit.js'
@@ -51,7 +51,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
     queue: { total: PHOTO_LIMITS.uploadsWaiting, perKey: PHOTO_LIMITS.uploadsWaitingOfPerson, withinMs: queuedWithin },
   })
 
-  const ownPhoto = missingFirst<Static<typeof params>>((request) =>
+  const ownPhoto = reportMissingFirst<Static<typeof params>>((request) =>
     getCreatedPhoto(request.services, request.viewer, request.params.photo_guid),
   )
 

@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox'
 import { mutePost, setPostHidden, subscribeToPost } from '../../../domain/interactions/post-interactions.js'
 import { voteInPoll } from '../../../domain/interactions/votes.js'
 import { requirePostOrComment } from '../../../domain/posts/post-access.js'
-import { missingFirst } from '../../api/missing-first.js'
+import { reportMissingFirst } from '../../api/missing-first.js'
 import { BooleanField, readBoolean } from '../../schemas/booleans.js'
 import { numberField } from '../../schemas/numbers.js'
 
@@ -15,7 +15,7 @@ const AnswerId = numberField({ minimum: 1, digits: 15, description: 'The `id` of
 
 /** Subscribing to, muting and hiding a post, and voting in its poll. */
 export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const reportMissingPost = missingFirst<Static<typeof params>>((request) =>
+  const reportMissingPost = reportMissingFirst<Static<typeof params>>((request) =>
     requirePostOrComment(request.services, request.viewer, { postGuid: request.params.post_guid }),
   )
 

@@ -11,7 +11,7 @@ import { requirePostOrComment } from '../../../domain/posts/post-access.js'
 import { Refusal } from '../../../domain/refusals.js'
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
-import { missingFirst } from '../../api/missing-first.js'
+import { reportMissingFirst } from '../../api/missing-first.js'
 import { tooMany } from '../../limits/rate-limit.js'
 import { presentOwnReport } from '../../presenters/moderation.js'
 import { OwnReportSchema } from '../../schemas/moderation/moderation.js'
@@ -40,7 +40,7 @@ async function answerAsRateLimit(report: Promise<void>): Promise<void> {
 
 /** Reports of posts, comments, people and messages to the moderators of this pod. */
 export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const reportMissingTarget = missingFirst<Static<typeof ofPost> & Partial<Static<typeof ofComment>>>(
+  const reportMissingTarget = reportMissingFirst<Static<typeof ofPost> & Partial<Static<typeof ofComment>>>(
     ({ services, viewer, params: { post_guid: postGuid, comment_guid: commentGuid } }) =>
       requirePostOrComment(services, viewer, { postGuid, commentGuid }),
   )

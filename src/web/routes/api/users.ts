@@ -7,7 +7,7 @@ import {
   listVisiblePosts,
   requireAuthor,
 } from '../../../domain/people/visible-people.js'
-import { readOrMissing } from '../../api/missing-first.js'
+import { readQueryOfExisting } from '../../api/missing-first.js'
 import {
   indexPaging,
   linkIndexPages,
@@ -71,7 +71,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { person_guid: author } = request.params
-      const page = await readOrMissing(
+      const page = await readQueryOfExisting(
         () => readTimePage(request),
         () => requireAuthor(request.services, author),
       )
@@ -98,7 +98,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { person_guid: author } = request.params
-      const page = await readOrMissing(
+      const page = await readQueryOfExisting(
         () => readTimePage(request),
         () => requireAuthor(request.services, author),
       )

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { hasPower } from '../../../../domain/accounts/role-powers.js'
 import { decideSignUps, listSignUps } from '../../../../domain/accounts/sign-ups/open-sign-up.js'
-import { endUnattended } from '../../../../domain/accounts/sign-ups/unattended.js'
+import { endUnattendedPeriod } from '../../../../domain/accounts/sign-ups/unattended.js'
 import { Refusal } from '../../../../domain/refusals.js'
 import { countUndecidedSignUps, type UndecidedSignUp } from '../../../../persistence/accounts/pending-sign-ups.js'
 import { findUnattendedSince } from '../../../../persistence/accounts/unattended-sign-ups.js'
@@ -70,7 +70,8 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     title: 'Accept sign-ups again',
     flash: 'sign_ups_attended',
     page: PAGE,
-    run: (request) => endUnattended(request.services, request.console.actor, { reason: formText(request, 'reason') }),
+    run: (request) =>
+      endUnattendedPeriod(request.services, request.console.actor, { reason: formText(request, 'reason') }),
   })
 }
 

@@ -6,7 +6,7 @@ import {
   listSignUps,
   rejectSignUp,
 } from '../../../../domain/accounts/sign-ups/open-sign-up.js'
-import { endUnattended } from '../../../../domain/accounts/sign-ups/unattended.js'
+import { endUnattendedPeriod } from '../../../../domain/accounts/sign-ups/unattended.js'
 import { cursorPaging } from '../../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../../api/id-paging.js'
 import { presentSignUp } from '../../../presenters/sign-ups.js'
@@ -104,7 +104,8 @@ export const signUpDecisionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes: ['administration'], refusals: actionRefusals },
     },
-    async (request) => endUnattended(request.services, await getRequestActor(request, 'administration'), request.body),
+    async (request) =>
+      endUnattendedPeriod(request.services, await getRequestActor(request, 'administration'), request.body),
   )
 
   app.post(
