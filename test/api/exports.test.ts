@@ -120,7 +120,7 @@ describe('exports', () => {
     expect(await entries()).toHaveLength(1)
   })
 
-  it('of a closed account are gone with its data', async () => {
+  it('of a closed account are deleted with its data', async () => {
     const { eve } = api
     const { body } = await eve.post('/user/exports', { kind: 'copy' })
     await make()
@@ -155,7 +155,7 @@ describe('exports', () => {
     expect((await request('photos')).status).toBe(202)
   })
 
-  it('end with the next one of their kind, and after 14 days: the file is gone', async () => {
+  it('end with the next one of their kind, and after 14 days: the file is deleted', async () => {
     const first = (await request('copy')).body.id
     await make()
     const second = (await request('copy')).body.id
@@ -172,7 +172,7 @@ describe('exports', () => {
     expect(await api.pod.pictures.openExport(second)).toBeUndefined()
   })
 
-  it('end with a new password: a file of before is gone, and a request of before makes none', async () => {
+  it('end with a new password: an earlier file is deleted, and an earlier request makes none', async () => {
     const { id } = (await request('copy')).body
     await make()
     const waiting = (await request('photos')).body.id

@@ -65,7 +65,7 @@ it('S100: a blocked person of another pod opens no conversation', async () => {
   expect(await pod.rows('conversations', 'messages', 'notifications')).toEqual([0, 0, 0])
 })
 
-it('S101: what another pod relays of people of a blocked pod is ignored, known or not', async () => {
+it('S101: relayables of people of a blocked pod are ignored if another pod relays them, known or not', async () => {
   const gina = fakePods.person('gina@good.example')
   const [known, unknown] = [fakePods.person('sam@spam.example'), fakePods.person('new@spam.example')]
   await pod.addRemotePerson(gina)

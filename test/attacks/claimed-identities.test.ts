@@ -6,7 +6,7 @@ import { openTestStores, queueBackends, type TestStores } from '../support/queue
 
 const VICTIMS = 100
 
-describe.each(queueBackends)('S94: the people of a whole pod, with the queue in $store', (backend) => {
+describe.each(queueBackends)('S94: all people of a pod, with the queue in $store', (backend) => {
   let fakePods: FakePods
   let stores: TestStores
   let pod: InboundPod

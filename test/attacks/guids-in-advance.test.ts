@@ -4,7 +4,7 @@ import { signedBy } from '../support/federation/envelopes.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { type AttackedPod, startAttackedPod } from './attacked-pod.js'
 
-describe('S99: guids of parts that an attacker has used before the post comes', () => {
+describe('S99: guids of parts that an attacker has used before the post is received', () => {
   let fakePods: FakePods
   let pod: AttackedPod
   let gina: FakePerson

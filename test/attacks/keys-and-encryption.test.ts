@@ -163,7 +163,7 @@ describe('S22: a key of', () => {
   })
 })
 
-it('S23: a second hCard changes neither key nor guid nor pod, and what its key signs is wrong', async () => {
+it('S23: a second hCard changes neither key nor guid nor pod, and signatures of its key are invalid', async () => {
   const first = fakePods.person('pia@pin.example')
   const known = await discoverPerson(pod, first.address)
   const second = fakePods.person('pia@pin.example')
@@ -210,7 +210,7 @@ describe('S24: the private keys of this pod', () => {
     expect(JSON.stringify(user)).not.toMatch(/private|sealed|password/i)
   })
 
-  it('and passwords stand in no answer', async () => {
+  it('and passwords are in no response', async () => {
     for (const path of [
       '/api/v1/user',
       `/api/v1/users/${ann.account.guid}`,
@@ -224,7 +224,7 @@ describe('S24: the private keys of this pod', () => {
   })
 })
 
-it('S25: private messages come in without any key being used where they come in', async () => {
+it('S25: the web process receives private messages without using any key', async () => {
   const used: string[] = []
   const noKeys = (name: string) => () => {
     used.push(name)

@@ -87,7 +87,7 @@ describe('S95: public pages that are expensive to render', () => {
     expect(longest).toBeLessThan(MAX_DELAY_MS)
   })
 
-  it('are limited for each network address, with the time to come again', async () => {
+  it('are limited for each network address, with the time of the next attempt', async () => {
     const guid = await addFloodedPost()
     const ask = () => pod.inject({ url: `/posts/${guid}`, remoteAddress: '203.0.113.9' })
     const answers = []

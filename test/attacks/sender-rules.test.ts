@@ -67,7 +67,7 @@ async function sealedFor({ account }: TestPerson, envelope: string): Promise<Sen
 }
 
 describe('S01: an envelope', () => {
-  it('is good where nothing is forged', async () => {
+  it('is accepted if nothing is forged', async () => {
     const post = postBy(quin)
 
     expect(await pod.send(forgedEnvelope(quin, writeEntity(post)))).toMatchObject({ ...TAKEN, changes: { posts: 1 } })
@@ -175,7 +175,7 @@ describe('S03: mallory', () => {
     expect(await pod.send(await sealedFor(ben, envelopeOf(quin, conversation())))).toEqual(dropped('RecipientMismatch'))
   })
 
-  it('relays what others have signed, under a post that is not hers: dropped', async () => {
+  it('relays signed entities of others under a post that is not hers: dropped', async () => {
     const post = await postOfAnn()
     for (const entity of [commentBy(quin, post), likeBy(quin, post)]) {
       expect(await pod.send(envelopeOf(mallory, entity))).toEqual(dropped('InvalidSender'))
@@ -292,7 +292,7 @@ describe('S05: a guid that is taken', () => {
   })
 })
 
-it('S06: our own answer, sent back after its post was deleted, brings nothing back', async () => {
+it('S06: a message of this pod, sent back after its post was deleted, restores nothing', async () => {
   const { guid } = await postOfAnn()
   const response = await pod.app.inject({ method: 'GET', url: `/fetch/post/${guid}` })
   expect(response.statusCode).toBe(200)

@@ -221,7 +221,7 @@ describe('S54: a parameter', () => {
   })
 })
 
-describe('S55: what would be a statement', () => {
+describe('S55: texts that look like SQL', () => {
   const statements = [
     "'; drop table posts; --",
     "' or '1'='1",

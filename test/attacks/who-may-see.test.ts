@@ -286,7 +286,7 @@ describe('S65: a client', () => {
     expect(statuses.slice(120)).toEqual([429, 429])
   })
 
-  it('with a whole network of IPv6 counts as one', async () => {
+  it('with a complete network of IPv6 counts as one', async () => {
     const statuses: number[] = []
     for (let turn = 0; turn < 121; turn += 1) {
       statuses.push((await attempt(`2001:db8:1:2::${turn.toString(16)}`, '')).statusCode)

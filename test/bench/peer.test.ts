@@ -53,7 +53,7 @@ describe('the bench peer', () => {
       }
     }
 
-    it('says how many times as many messages are opened by the pod', async () => {
+    it('reports how many times as many messages the pod opens', async () => {
       const result = await compareWith('say(answered)')
       expect(result).toMatchObject({ bench: 'peer', case: 'rsa2048', limit: 4 * 200, rounds: 1, ok: true })
       expect(result.ratio).toBeCloseTo(result.value / 800)

@@ -63,7 +63,7 @@ describe('a stopped command', { timeout: 180_000 }, () => {
 
   const files = async () => (await readdir(place.folder)).filter((name) => name.includes('.json.gz'))
 
-  it('archive export that Ctrl-C stops leaves no file, and says so', async () => {
+  it('archive export that Ctrl-C stops leaves no file, and reports this', async () => {
     const { code, stderr } = await stopAtTable('posts', ['archive', 'export', 'alice', '--out', out], 'SIGINT')
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('The unfinished file is removed.') })
     expect(await files()).toEqual([])

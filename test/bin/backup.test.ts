@@ -225,7 +225,7 @@ describe('pod backup on the embedded database', { timeout: 180_000 }, () => {
     expect(await json(['user', 'list'], elsewhere)).toMatchObject([{ username: 'alice' }])
   })
 
-  it.runIf(script)('asks for a passphrase on a terminal, twice at first, and never shows it', async () => {
+  it.runIf(script)('prompts for a passphrase on a terminal, twice at first, and never shows it', async () => {
     const to = join(folder.path, 'typed')
     const { BACKUP_RECIPIENTS: _, ...nobody } = settings
     const create = (...answers: (readonly [string, string])[]) =>

@@ -193,7 +193,7 @@ describe('the commands', { timeout: 180_000 }, () => {
       expect(await failure('user', 'two-factor', 'nobody')).toMatchObject({ code: 1 })
     })
 
-    it('settings shows and changes what the API calls by the same names', async () => {
+    it('settings shows and changes the settings of the API, by the same names', async () => {
       const changes = ['time_zone=Europe/Berlin', 'mail_kinds.liked=never', 'digest_hour=20', 'mail_enabled=false']
       const changed = { time_zone: 'Europe/Berlin', digest_hour: 20, mail_enabled: false, email: null }
       expect(await json('user', 'settings', 'alice', ...changes)).toMatchObject(changed)
@@ -332,7 +332,7 @@ describe('the commands', { timeout: 180_000 }, () => {
       })
     })
 
-    it('prune says that posts stay without a setting, and status when the last backup was made', async () => {
+    it('prune reports that posts stay without a setting, and status the time of the last backup', async () => {
       const [preview, past] = [await pod(['prune', '--dry-run'], settings), await pod(['status'], settings)]
       expect(preview.stdout).toContain('All posts stay: RETENTION_POSTS_DAYS is 0.')
       expect(past.stdout).toMatch(/^last sweep {10}never\nlast backup {9}never$/m)

@@ -24,7 +24,7 @@ it('a process of the pod ends when its work is done, as the daily backup must', 
   expect(await once(child, 'exit')).toEqual([0, null])
 })
 
-it('a process of the pod ends when its parent is gone', async () => {
+it('a process of the pod ends when its parent has ended', async () => {
   const child = await start('setInterval(() => undefined, 1_000); process.send({ ready: true })')
   await once(child, 'message')
   child.disconnect()

@@ -65,7 +65,7 @@ describe('the command that inspects a message', { timeout: 180_000 }, () => {
     return Number(rows[0].count)
   }
 
-  it('prints what the message would wait for, and sends no request', async () => {
+  it('prints the entity for which the message would wait, and sends no request', async () => {
     const { code, stdout } = await inspect(envelopeOf(quin, post))
 
     expect(code).toBe(0)
@@ -116,7 +116,7 @@ describe('the command that inspects a message', { timeout: 180_000 }, () => {
     expect(await inspectEntity(post)).toMatchObject({ end: 'nothing', rows: [], jobs: [] })
   })
 
-  it('prints what a retraction would delete', async () => {
+  it('prints the rows that a retraction would delete', async () => {
     const before = await traces()
 
     const result = await inspectEntity({

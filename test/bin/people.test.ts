@@ -23,7 +23,7 @@ describe('pod people forget', { timeout: 180_000 }, () => {
     await place.remove()
   })
 
-  it('prints what it would delete, and deletes it with --yes', async () => {
+  it('prints the rows that it would delete, and deletes them with --yes', async () => {
     const mallory = await addRemotePerson(open, 'mallory@m.example')
     await addPost(open, mallory)
 

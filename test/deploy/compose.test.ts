@@ -36,7 +36,7 @@ async function readSettingNames(): Promise<ReadonlySet<string>> {
 }
 
 describe.each(['compose.yaml', 'compose.single.yaml'])('%s', (name) => {
-  it('gives each container nothing but what it needs', async () => {
+  it('gives each container only the rights and mounts that it needs', async () => {
     for (const [service, values] of Object.entries((await readCompose(name)).services)) {
       expect(values, service).toMatchObject({
         read_only: true,

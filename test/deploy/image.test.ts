@@ -20,7 +20,7 @@ describe('the container image', () => {
     expect(valuesOf(stage, 'RUN').join()).toMatch(/useradd --uid 10001 --gid 10001/)
   })
 
-  it('starts node itself, stops on SIGTERM, and is checked without curl', async () => {
+  it('starts node directly, stops on SIGTERM, and is checked without curl', async () => {
     const stage = lastStage(await readDockerfile())
 
     expect(valuesOf(stage, 'ENTRYPOINT').map((value) => JSON.parse(value))).toEqual([['node', 'dist/bin/pod.js']])

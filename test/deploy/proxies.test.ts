@@ -48,7 +48,7 @@ describe.each(proxies.filter(({ program }) => program !== undefined))('$name', (
     await rm(folder, { recursive: true })
   })
 
-  it('passes the host, the scheme and the address of the connection, not what the client claims', async () => {
+  it('passes the host, the scheme and the address of the connection, not the values that the client claims', async () => {
     const { body } = await askProxy(proxy, '/users/sign_in', {
       headers: { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'http' },
     })
@@ -179,7 +179,7 @@ describe.runIf(caddy)('Caddy without a web process', () => {
     await rm(folder, { recursive: true })
   })
 
-  it('asks to repeat a read after five seconds, and keeps a write until a web process is up', async () => {
+  it('answers a read with a retry time of five seconds, and keeps a write until a web process is up', async () => {
     let answer: ProxyAnswer | undefined
     // Before its first check Caddy tries to connect, and answers 502.
     while (answer?.status !== 503) answer = await askProxy(proxy, '/').catch(() => undefined)

@@ -81,7 +81,7 @@ async function readOutput(child: ChildProcess): Promise<string> {
   return text
 }
 
-it('a program folder that cannot be written runs a whole pod, which stops cleanly on SIGTERM', {
+it('a program folder that cannot be written runs a complete pod, which stops cleanly on SIGTERM', {
   timeout: 120_000,
 }, async () => {
   const pod = startAsImage(['start', '--json'])

@@ -130,7 +130,7 @@ describe('createUser', () => {
     },
   )
 
-  it('gives a name that several ask for at once to one of them, and leaves nothing of the others', async () => {
+  it('gives a name that several request at once to one of them, and stores nothing of the others', async () => {
     const attempts = await Promise.allSettled(Array.from({ length: 5 }, () => make('raced')))
 
     expect(attempts.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)

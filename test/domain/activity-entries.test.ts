@@ -64,7 +64,7 @@ it('move on with each comment, for those too who have heard no more of it in bet
   expect(await findInvolved(post)).toEqual({ ann: true, ben: true, cem: true })
 })
 
-it('know of a comment that was written in the very moment they began', async () => {
+it('activity entries include a comment that was written at the same time', async () => {
   for (let round = 0; round < 20; round += 1) {
     const post = await publish()
     await Promise.all([

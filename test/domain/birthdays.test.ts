@@ -61,13 +61,16 @@ describe('birthdays', () => {
     expect(await domainPod.notificationsOf(ann)).toHaveLength(2)
   })
 
-  it.each(['1004-02-29', '2000-02-29', '0000-02-29'])('on the 29th of February come in leap years: %s', async (day) => {
-    await bornOn(ben.personId, day)
+  it.each(['1004-02-29', '2000-02-29', '0000-02-29'])(
+    'on the 29th of February are notified in leap years: %s',
+    async (day) => {
+      await bornOn(ben.personId, day)
 
-    expect(await notifyOfBirthdays(domainPod.pod, '2027-02-28')).toBe(0)
-    expect(await notifyOfBirthdays(domainPod.pod, '2027-03-01')).toBe(0)
-    expect(await notifyOfBirthdays(domainPod.pod, '2028-02-29')).toBe(1)
-  })
+      expect(await notifyOfBirthdays(domainPod.pod, '2027-02-28')).toBe(0)
+      expect(await notifyOfBirthdays(domainPod.pod, '2027-03-01')).toBe(0)
+      expect(await notifyOfBirthdays(domainPod.pod, '2028-02-29')).toBe(1)
+    },
+  )
 
   it('of remote people cause notifications', async () => {
     await bornOn(domainPod.quin.id, '1004-05-05')

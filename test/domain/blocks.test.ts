@@ -40,7 +40,7 @@ async function share(viewer: Viewer, personGuid: string): Promise<void> {
 }
 
 describe('blocking a person', () => {
-  it('ends what the viewer shares with a local user, and not what that one shares', async () => {
+  it('ends the sharing of the viewer with a local user, and not the sharing of that user', async () => {
     const { guid } = await Person.query(pod.db).findById(ann.personId).throwIfNotFound()
     await share(ann, benGuid)
     await share(ben, guid)
@@ -68,7 +68,7 @@ describe('blocking a person', () => {
     expect(await contacts()).toEqual([])
   })
 
-  it('counts as read what is unread because of them alone', async () => {
+  it('marks notifications as read that are unread because of that person alone', async () => {
     const posts = await Promise.all([1, 2].map(() => addPost(pod, { id: ann.personId })))
     const ids = await pod
       .db('notifications')
@@ -99,7 +99,7 @@ describe('blocking a person', () => {
 })
 
 describe('unblocking a person', () => {
-  it('restores nothing, and tells a person elsewhere', async () => {
+  it('restores nothing, and sends a message to a remote person', async () => {
     await share(ann, quin.guid)
     await block(quin.guid)
     await pod.db('outbox').delete()

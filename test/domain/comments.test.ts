@@ -73,7 +73,7 @@ describe('commenting', () => {
     expect(await comment(ann, await publish(), 'Mine')).toMatchObject({ authorSignature: null, signedElements: null })
   })
 
-  it('counts all of many that come at once', async () => {
+  it('counts all of many simultaneous comments', async () => {
     const post = await publish()
 
     await Promise.all(Array.from({ length: 10 }, (_, index) => comment(index % 2 ? ann : ben, post, `${index} #same`)))

@@ -60,7 +60,7 @@ const contactOf = (to: Person, sharing: boolean) => {
 }
 
 describe('adding a person to an aspect', () => {
-  it('tells a person elsewhere, once', async () => {
+  it('sends a message to a remote person, once', async () => {
     await add(ann, ann.family, quin)
     await add(ann, ann.friends, quin)
 
@@ -141,7 +141,7 @@ describe('adding a person to an aspect', () => {
 })
 
 describe('removing a person from an aspect', () => {
-  it('tells them with the last', async () => {
+  it('sends the message with the last aspect', async () => {
     await add(ann, ann.family, quin)
     await add(ann, ann.friends, quin)
     await pod.db('outbox').delete()
@@ -154,7 +154,7 @@ describe('removing a person from an aspect', () => {
     expect(await contacts()).toEqual([])
   })
 
-  it('deletes the notification of a local person, and keeps what they share with the user', async () => {
+  it('deletes the notification of a local person, and keeps their sharing with the user', async () => {
     await add(ann, ann.family, ben)
     await add(ben, ben.family, ann)
 
@@ -183,7 +183,7 @@ describe('deleting an aspect', () => {
   const newAspect = async () =>
     Aspect.query(pod.db).insert({ userId: ann.viewer.userId, name: newGuid(), position: 9 }).returning('*')
 
-  it('ends what was shared with those who are in no other', async () => {
+  it('ends the sharing with people who are in no other aspect', async () => {
     const aspect = await newAspect()
     const remy = await addRemotePerson(pod, 'remy@r.example')
     for (const person of [quin, remy, ben]) await add(ann, aspect.id, person)

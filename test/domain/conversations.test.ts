@@ -125,7 +125,7 @@ describe('a message', () => {
     expect(await reasonOf(write(ann, guid, ' '))).toBe('text_invalid')
   })
 
-  it('comes in order, a page at a time', async () => {
+  it('is listed in order, page by page', async () => {
     const { guid } = await start()
     for (let index = 1; index < 20; index += 1)
       await createMessage(podAfterMinutes(index), ben, { conversationGuid: guid, text: `${index}` })
@@ -177,7 +177,7 @@ describe('the list of conversations', () => {
     expect(await list(ben, { onlyAfter: podAfterMinutes(15).now() })).toEqual([])
   })
 
-  it('asks one statement for everything', async () => {
+  it('is read with one statement', async () => {
     await start()
     await start([guids.ben, quin.guid])
     const asked: string[] = []
@@ -197,7 +197,7 @@ describe('the list of conversations', () => {
 })
 
 describe('marking and leaving', () => {
-  it('sets the mark to what the viewer says, for the viewer alone', async () => {
+  it('sets the mark for the viewer alone', async () => {
     const { guid } = await start()
 
     expect(await setConversationRead(pod, ann, guid, false)).toMatchObject({ read: false })

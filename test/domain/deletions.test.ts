@@ -446,7 +446,7 @@ describe('taking back', () => {
       ])
     })
 
-    it('takes along a post that has not', async () => {
+    it('also deletes a post without other content', async () => {
       const { post, photoGuids } = await withPhotos(' \n ', 1)
       const { post: worded, photoGuids: pictured } = await withPhotos('Look', 1)
 
@@ -462,7 +462,7 @@ describe('taking back', () => {
       ])
     })
 
-    it('takes along a post that has not, also when two are deleted at the same time', async () => {
+    it('also deletes a post without other content when two photos are deleted at the same time', async () => {
       const { post, photoGuids } = await withPhotos('', 2)
       const things = photoGuids.map((guid) => `photo:${guid}` as const)
       const locks = await pod.pod.db.transaction()
@@ -475,7 +475,7 @@ describe('taking back', () => {
       expect(await read(post)).toBeUndefined()
     })
 
-    it('takes along a post that is published with it at the same time', async () => {
+    it('also deletes a post that is published with it at the same time', async () => {
       const { guid } = await photoOf(ann, { pending: true })
       const publishing = await pod.pod.db.transaction()
       const post = await publishPost({ ...pod.pod, db: publishing }, ann, {
@@ -514,7 +514,7 @@ describe('taking back', () => {
       ])
     })
 
-    it('must be one’s own, and for something private the token must say so', async () => {
+    it('must be one’s own, and a private one requires a token for private posts', async () => {
       const [hidden, shown] = [await photoOf(ann), await photoOf(ann, { public: true })]
       const careful = { ...ann, scopes: new Set([...ann.scopes].filter((scope) => scope !== 'private:modify')) }
 

@@ -110,7 +110,7 @@ describe('many filters', () => {
     expect(idsIn(matcher, 'ushers').sort()).toEqual([0, 1, 2, 4])
   })
 
-  it('find what a search for each value finds, in random texts', () => {
+  it('find the same as a search for each value, in random texts', () => {
     let seed = 7
     const random = (below: number) => {
       seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31

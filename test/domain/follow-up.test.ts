@@ -81,7 +81,7 @@ describe('the follow-up', () => {
     ])
   })
 
-  it('is all there or not at all, together with what it follows from', async () => {
+  it('is stored completely or not at all, together with its cause', async () => {
     const { id, guid: postGuid } = await publishPost(pod, ann, { text: 'Good morning', public: true })
     await domainPod.dispatched()
     await pod.db.raw(`alter table outbox add constraint no_dispatch check (name <> 'dispatch')`)

@@ -97,7 +97,7 @@ describe('liking', () => {
     }
   })
 
-  it('is allowed for what is one’s own, quietly and without a signature', async () => {
+  it('is allowed for own content, without a notification or signature', async () => {
     const post = await publish()
 
     expect(await like(ann, post)).toMatchObject({ authorSignature: null, signedElements: null })
@@ -107,7 +107,7 @@ describe('liking', () => {
     expect(await domainPod.notificationsOf(ann)).toEqual([])
   })
 
-  it('something from elsewhere asks its author for the rest, the first time', async () => {
+  it('a remote post subscribes to it the first time', async () => {
     const theirs = await addPost(domainPod.pod, domainPod.quin)
     const first = await like(ben, theirs)
     const second = await comment(ben, theirs)
@@ -145,7 +145,7 @@ describe('liking', () => {
     expect(await domainPod.pod.db('mutedPosts').where({ postId: post.id })).toEqual([])
   })
 
-  it('is refused for what is not there or not for the viewer', async () => {
+  it('is refused for content that does not exist or is not visible to the viewer', async () => {
     const hidden = await addPost(domainPod.pod, { id: ann.personId }, { public: false })
     const [post, other] = [await publish(), await publish()]
     const elsewhere = await comment(ann, other)

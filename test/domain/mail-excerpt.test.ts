@@ -18,7 +18,7 @@ describe('the excerpt of a mail', () => {
     expect(mailExcerpt(`${'*'.repeat(1_999)}😀`)).toBe(undefined)
   })
 
-  it('reads only the beginning: the whole of a long text could take seconds', () => {
+  it('reads only the beginning: all of a long text could take seconds', () => {
     const link = (characters: number) => `[${'a'.repeat(characters)}](https://a.example/)`
     expect(mailExcerpt(link(400))).toBe(`${'a'.repeat(299)}…`)
     expect(mailExcerpt(link(3_000))).toBe(`[${'a'.repeat(298)}…`)

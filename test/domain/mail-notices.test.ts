@@ -67,7 +67,7 @@ describe('a notice at once', () => {
     expect(smtp.mails).toHaveLength(1)
   })
 
-  it('is not sent for what was read, switched off, muted, or comes from a blocked person', async () => {
+  it('is not sent for notifications that were read, turned off, muted, or caused by a blocked person', async () => {
     await comments('immediate')
     const read = await post('Read')
     await comment(read, 'x')
@@ -135,7 +135,7 @@ describe('a notice at once', () => {
     expect(smtp.mails.map(({ headers }) => headers['subject'])).toEqual(['bob@pod.example sent you a message'])
   })
 
-  it('has one recipient, whatever the name of a person has in it', async () => {
+  it('has one recipient with any characters in the name of a person', async () => {
     await comments('immediate')
     await opened.pod.db('people').where({ guid: bob.account.guid }).update({ name: 'x\r\nBcc: v@example.org\u202e' })
     await comment(await post('Names'), 'hello')
@@ -186,7 +186,7 @@ describe('the daily digest', () => {
     expect(await enqueueDigests(pod)).toBe(1)
   })
 
-  it('comes once on the days on which the clock changes', async () => {
+  it('is sent once on the days on which the clock changes', async () => {
     for (const [early, due, later] of [
       ['2026-03-08T11:59:00Z', '2026-03-08T12:01:00Z', '2026-03-08T13:01:00Z'],
       ['2026-11-01T12:59:00Z', '2026-11-01T13:01:00Z', '2026-11-01T14:01:00Z'],
@@ -279,7 +279,7 @@ describe('reports of a minute', () => {
     expect(listMails()).toEqual([...ofFirst, `carol@mail.example: ${sum}`, `mia@mail.example: ${sum}`].sort())
   })
 
-  it('that come while a mail is being sent are in another one', async () => {
+  it('that arrive while a mail is being sent are in another one', async () => {
     const { bob: one, dora: other } = await opened.people('bob', 'dora')
     const posts = [await post('Spam one'), await post('Spam two')] as const
     await reportBy(one, posts[0])

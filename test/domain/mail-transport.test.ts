@@ -178,7 +178,7 @@ describe('the mail transport', () => {
     expect(await runMails(slow)).toEqual(['done', 'done', 'postponed'])
   })
 
-  it('sends over the queue, and later what the sweeper adds again', async () => {
+  it('sends over the queue, and later the jobs that the sweeper adds again', async () => {
     const workers = startTestWorkers(pod, {
       handlers: { mail: mailHandlers, maintenance: maintenanceHandlers },
       queues: ['mail'],
@@ -245,7 +245,7 @@ describe('pod mail test', () => {
 })
 
 describe('SMTP_URL', () => {
-  it('needs TLS except on this machine, or where the operator says so', () => {
+  it('needs TLS except on this machine, or if the operator allows plain text', () => {
     expect(readSmtpUrl('smtp://mail.example')).toMatchObject({ port: 587, isSecure: false, requireTLS: true })
     expect(readSmtpUrl('smtps://mail.example')).toMatchObject({ port: 465, isSecure: true })
     expect(readSmtpUrl('smtp://127.0.0.1:25').requireTLS).toBe(false)
@@ -273,7 +273,7 @@ describe('the meaning of a failure', () => {
 })
 
 describe('an e-mail address', () => {
-  it('has a domain in lower-case ASCII; what could be several addresses or has control characters is refused', () => {
+  it('has a domain in lower-case ASCII; texts that could be several addresses or have control characters are refused', () => {
     expect(readMailbox(' Ann@Münster.Example ')).toBe('Ann@xn--mnster-3ya.example')
     for (const wrong of [
       '',

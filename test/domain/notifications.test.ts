@@ -418,7 +418,7 @@ describe('notifications', () => {
       expect(await listTypes({ before: { time: minutes(1) }, after: { time: minutes(1) } })).toEqual([[1, 0], false])
     })
 
-    it('are filtered by type, by what is unread, and by the time of the last change', async () => {
+    it('are filtered by type, unread state and time of the last change', async () => {
       const [first] = made
       expect(await listTypes({ type: 'liked' })).toEqual([[5, 3, 1], false])
       await setNotificationRead(test.pod, gus, first ?? '', { read: true })

@@ -168,7 +168,7 @@ describe('something that goes out', () => {
 describe('a pod', () => {
   const offlineFor = (days: number) => ({ offlineSince: new Date(Date.now() - days * A_DAY) })
 
-  it('gets what goes out while it has been away for less than fourteen days', async () => {
+  it('gets messages that are sent while it has been away for less than fourteen days', async () => {
     const [away, asleep] = await Promise.all([remotePerson(offlineFor(13)), remotePerson(offlineFor(15))])
     const sent = message()
 

@@ -146,7 +146,7 @@ describe('muting', () => {
 })
 
 describe('hiding', () => {
-  it('is done and undone, and said when there is nothing to do', async () => {
+  it('is done and undone, and reports if nothing changes', async () => {
     const post = await publish()
 
     expect(await reasonOf(setPostHidden(domainPod.pod, ben, post.guid, false))).toBe('not_hidden')

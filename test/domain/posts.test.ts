@@ -110,7 +110,7 @@ describe('publishing a post', () => {
     await expect(requirePost(pod.pod, cem, post.guid)).rejects.toMatchObject({ reason: 'post_not_found' })
   })
 
-  it('shows a private post only to a token that may read private things', async () => {
+  it('shows a private post only to a token that may read private posts', async () => {
     const post = await publish({ public: false, aspectIds: [await aspectWith(ann, ben.personId)] })
     const limited = { ...ben, scopes: new Set(['public:read'] as const) }
 
@@ -195,7 +195,7 @@ describe('publishing a post', () => {
     expect(await reasonOf(publish({ public: false, aspectIds: [foreign] }))).toBe('aspects_required')
   })
 
-  it('needs a token that may publish private things', async () => {
+  it('needs a token that may publish private posts', async () => {
     const limited = { ...ann, scopes: new Set(['public:modify', 'private:read'] as const) }
     const aspectIds = [await aspectWith(ann)]
 

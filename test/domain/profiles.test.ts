@@ -19,7 +19,7 @@ describe('changing one’s profile', () => {
   const change = (fields: ProfileChange) => changeProfile(pod.pod, ann, fields)
   const listDispatches = () => pod.pod.db('outbox').where({ name: 'dispatch' }).pluck('data')
 
-  it('changes what is named, tells all contacts, and leaves the rest', async () => {
+  it('changes the given fields, sends the profile to all contacts, and keeps the other fields', async () => {
     await change({ bio: 'Before', location: 'Here' })
     await pod.pod.db('outbox').delete()
 
@@ -50,7 +50,7 @@ describe('changing one’s profile', () => {
     expect(await listDispatches()).toEqual([{ record: 'profile', personId: ann.personId }])
   })
 
-  it('clears what is empty', async () => {
+  it('clears fields with empty values', async () => {
     await change({ birthday: '1984-01-02', gender: 'they' })
 
     expect(await change({ birthday: null, gender: '', name: '' })).toMatchObject({

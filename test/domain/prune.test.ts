@@ -249,7 +249,7 @@ it('a post that another transaction has locked is left for the next run', async 
   expect(await prune(test.pod, options())).toMatchObject({ rows: 1 })
 })
 
-it('what the settings limit is removed once a day', async () => {
+it('rows beyond the days of the settings are removed once a day', async () => {
   const retention = { posts: 90, withComments: false, notifications: 90, dead: 30, tombstones: 90 }
   const pod = { ...test.pod, config: { ...test.pod.config, retention } }
   const { db } = test.pod
@@ -268,7 +268,7 @@ it('what the settings limit is removed once a day', async () => {
   expect(await continuePrune(pod, 20_000)).toMatchObject({ posts: 1 })
 })
 
-it('the metrics count what was removed, by command too, and what the last daily run has found', async () => {
+it('the metrics count removed rows, by command too, and the rows that the last daily run has found', async () => {
   const retention = { posts: 90, withComments: false, notifications: 90, dead: 30, tombstones: 90 }
   const pod = { ...test.pod, config: { ...test.pod.config, retention } }
   const { db } = test.pod

@@ -27,7 +27,7 @@ describe('resharing', () => {
   const publish = () => publishPost(pod.pod, ann, { text: 'Good morning', public: true })
   const reshare = (viewer: Viewer, guid: string) => createReshare(pod.pod, viewer, guid)
 
-  it('shows the root, counts there, and tells both sides of each other', async () => {
+  it('shows the root, counts there, and subscribes each author to the post of the other', async () => {
     const root = await publish()
 
     const shared = await reshare(ben, root.guid)
@@ -67,7 +67,7 @@ describe('resharing', () => {
     expect(await participationsOf(pod.pod, root)).toEqual([{ authorId: ben.personId, count: 1 }])
   })
 
-  it('is refused for what is not there, not public, one’s own or gone', async () => {
+  it('is refused for posts that are missing, not public, one’s own or deleted', async () => {
     const own = await publish()
     const hidden = await addPost(pod.pod, { id: ann.personId }, { public: false })
     await showPost(pod.pod, hidden, ben)

@@ -33,7 +33,7 @@ it('PostgreSQL serves from a closed home', async () => {
   await server.stop()
 })
 
-it('PostgreSQL runs for a user without a name if user namespaces exist, and otherwise reports what is missing', async () => {
+it('PostgreSQL runs for a user without a name if user namespaces exist, and otherwise reports that they are missing', async () => {
   const { outcome } = startElsewhere(join(await makeFolder(), 'var'), { nameless: true })
 
   const inNamespace = spawnSync(UNSHARE, [...NAMELESS, UNSHARE, '-U', 'true']).status === 0

@@ -76,7 +76,7 @@ async function importReferringTo(reshared: ReshareEntity, commented: StatusMessa
   return runImport(pod, id, { signal: new AbortController().signal, makePicture: makeImportedPicture })
 }
 
-it('notifies nobody about posts that an import fetches', async () => {
+it('sends no notification about posts that an import fetches', async () => {
   const root = await addPost(pod, bob)
   const [old, recent] = [mentionOfBob(3_000), mentionOfBob(1)]
   const reshare = reshareBy(carl, { guid: root.guid, author: bob.address })

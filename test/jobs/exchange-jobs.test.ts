@@ -280,7 +280,7 @@ describe('jobs that are finished at the same moment', () => {
 })
 
 describe('a worker that wants a job', () => {
-  it('gets one without finishing any, and learns what is left of the queue', async () => {
+  it('gets one without finishing any, and the state of the queue after it', async () => {
     await add('one', 'two')
     await jobs.add(greet, { text: 'later' }, { delay: 60_000 })
     const { finish, rests } = open()
@@ -293,7 +293,7 @@ describe('a worker that wants a job', () => {
     expect(rests).toEqual([{ isEmpty: true, nextDelayedAt: expect.any(Number) }])
   })
 
-  it('learns of jobs that wait beyond those it gets', async () => {
+  it('gets the information that more jobs wait', async () => {
     await add('one', 'two')
     const { finish, rests } = open()
     await finish({ token: 'a', wantsNext: true })

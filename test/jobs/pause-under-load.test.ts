@@ -5,7 +5,7 @@ import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
 
 const counts = (waiting: number) => ({ waiting, active: 0, delayed: 0, failed: 0 })
 
-it('long work goes on at once while few received messages wait, and the queue is not counted each time', async () => {
+it('long work continues at once while few received messages wait, and the queue is not counted each time', async () => {
   let looks = 0
   const load = openLoadPause({
     counts: async () => {

@@ -17,7 +17,7 @@ async function prioritiesOf(hosts: readonly string[]): Promise<ReadonlySet<numbe
   return priorities
 }
 
-it('many new hosts of one domain come later, and those of many domains under one public suffix do not', async () => {
+it('many new hosts of one domain are looked up later, and those of many domains under one public suffix are not', async () => {
   const ofOneDomain = Array.from({ length: 20 }, (_, number) => `pod${number}.invented.example`)
   const ofTheirOwn = Array.from({ length: 20 }, (_, number) => `pod${number}.co.uk`)
 

@@ -36,7 +36,7 @@ describe.each(Object.entries(CATALOGUES))('the messages in %s', (_language, cata
     expect([...(catalogue[id] ?? '').matchAll(/[0-9]+/g)].map(([digits]) => Number(digits))).toEqual(limits)
   })
 
-  it('say how many days an invitation is valid without a date', () => {
+  it('name the days for which an invitation is valid without a date', () => {
     expect(catalogue['invitations.until_label']).toContain(`${MODERATION_LIMITS.invitationDays} `)
   })
 })

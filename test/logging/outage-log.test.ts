@@ -25,7 +25,7 @@ it('a single failure of a service that answers is not an outage', async () => {
   outages.close()
 })
 
-it('each outage is logged once when it begins and once when it ends, whatever the number of failures', async () => {
+it('each outage is logged once when it begins and once when it ends, with any number of failures', async () => {
   const { service, outages, messages, entries } = watchService()
 
   for (const outage of [1, 2]) {

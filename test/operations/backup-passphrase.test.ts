@@ -23,7 +23,7 @@ describe('the passphrase of backups', () => {
   })
   afterAll(() => rm(folder, { recursive: true }))
 
-  it('decrypts what was encrypted for its recipient, which later backups have too', async () => {
+  it('decrypts backups for its recipient, which later backups have too', async () => {
     const encrypted = encryptFor([recipient])(chunksOf('secret'))
     const identities = await readPassphraseIdentities(repository, PASSPHRASE)
 

@@ -13,7 +13,7 @@ interface Shown {
   readonly guid: string
 }
 
-it('a restored pod goes on: ids, streams, mentions, search, sign-in, tokens and deliveries', async () => {
+it('a restored pod continues: ids, streams, mentions, search, sign-in, tokens and deliveries', async () => {
   await using fakePods = await startFakePods()
   await using source = await startBackedUpPod()
   const { ann, ben } = await source.people('ann', 'ben')

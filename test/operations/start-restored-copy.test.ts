@@ -9,7 +9,7 @@ import { startBackedUpPod } from './backup-fixture.js'
 
 const uninterrupted = { signal: new AbortController().signal, report: () => undefined }
 
-it('a backup is started as a copy that asks no other pod, and is at fault with another secret key', async () => {
+it('a backup is started as a copy that sends no request to other pods, and fails with another secret key', async () => {
   await using source = await startBackedUpPod()
   let requests = 0
   const otherPod = await serveHttp((_request, response) => {

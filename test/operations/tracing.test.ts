@@ -194,7 +194,7 @@ describe('a tracer', () => {
     expect(tracer.begin('x', { kind: 'internal', traces: [undefined, null] })).toBeUndefined()
   })
 
-  it('logs an absent collector once, and goes on', async () => {
+  it('logs an absent collector once, and continues', async () => {
     const { log, entries } = openRecordedLog()
     const tracer = openTracer(settingsWith({ OTEL_TRACES_SAMPLER: 'always_on' }), 'web', log)
     for (let count = 0; count < 9; count += 1) tracer.begin('x', { kind: 'internal', traces: [newGuid()] })?.end()

@@ -5,7 +5,7 @@ import { checkForUpdate, registerUpdateMetric } from '../../src/operations/updat
 import { serveHttp } from '../support/http/scripted-server.js'
 import { buildPod } from '../support/pods/build-pod.js'
 
-it('the newest version is read once a day, by a request that says nothing about the pod; never without a URL', async () => {
+it('the newest version is read once a day, by a request without data of the pod; never without a URL', async () => {
   const requests: string[] = []
   let answer = '{"version": "99.0.0"}'
   const server = await serveHttp((request, response) => {

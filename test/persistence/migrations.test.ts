@@ -28,7 +28,7 @@ describe('a migration', () => {
     return Object.entries(FORBIDDEN).flatMap(([fault, pattern]) => (pattern.test(up) ? [fault] : []))
   }
 
-  it('only adds, unless it says since when the rest is unused', () => {
+  it('only adds, unless it names the version since which the rest is unused', () => {
     const newer = names.filter((name) => name >= '0140')
     const sourceOf = (name: string) => readFileSync(new URL(`../../migrations/${name}.ts`, import.meta.url), 'utf8')
 

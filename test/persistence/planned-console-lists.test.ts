@@ -78,7 +78,7 @@ it.each(POD_SORTS.filter((sort) => sort === 'host' || sort === 'failures'))(
   },
 )
 
-it('a pod shows the time of its oldest waiting delivery, of whatever priority, and its dead ones', async () => {
+it('a pod shows the time of its oldest waiting delivery of any priority, and its dead ones', async () => {
   const pods = await listPodPage(db, { q: 'p1.example', sort: 'host' }, { offset: 0, limit: 50 })
   const oldest = await db('deliveries').where({ podId: 1, state: 'waiting' }).orderBy('createdAt').first('createdAt')
 

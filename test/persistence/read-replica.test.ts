@@ -115,7 +115,7 @@ describe('a replica for lists', () => {
     expect(replica.status().lists.failed).toBe(1)
   })
 
-  it('is not used if it is the primary itself', async () => {
+  it('is not used if it is the primary', async () => {
     const { replica, reports } = openOn(database.url)
     await vi.waitFor(() => expect(reports).toHaveLength(1), SOON)
     expect(String(reports[0]?.error)).toContain('not a replica')

@@ -47,7 +47,7 @@ describe('an address', () => {
     expect(splitAddress('alice')).toBeUndefined()
   })
 
-  it('is found in what people type', () => {
+  it('is found in typed texts', () => {
     expect(parseAddress(' acct:Alice@Pod.example\n')).toBe('alice@pod.example')
     expect(parseAddress('ACCT:alice@pod.example')).toBe('alice@pod.example')
     expect(parseAddress('acct:acct:alice@pod.example')).toBeUndefined()

@@ -68,7 +68,7 @@ describe('WebFinger', () => {
     expect(read(document)).toEqual({ hcardUrl: hcardLink.href, podUrl: 'https://other.example/' })
   })
 
-  it('may say more about the pod than where it is', () => {
+  it('may name the pod by an address with more than its origin', () => {
     const href = 'https://ann:secret@Pod.example:443/people?a=b#c'
 
     expect(read({ subject: address, links: [hcardLink, { ...podLink, href }] }).podUrl).toBe('https://pod.example/')
@@ -149,7 +149,7 @@ describe('an hCard', () => {
     expect(html).toContain('<img class="photo avatar" width="50" height="50" src="https://pod.example/s.jpg">')
   })
 
-  it('escapes what people call themselves', () => {
+  it('escapes names of people', () => {
     expect(writeHcard(alice)).toContain('<span class="given_name">Zoë &#60;b&#62;&#38;&#34;</span>')
     expect(writeHcard(alice)).not.toContain('<b>')
   })
@@ -266,7 +266,7 @@ describe('an hCard', () => {
     expect(readHcard(changeDocument('"fn">Alice', '"fn">A\0l&#1;i\ud800ce')).fullName).toBe('A\ufffdl\ufffdi\ufffdce')
   })
 
-  it('is searchable only where it says so in so many letters', () => {
+  it('is searchable only with exactly the text `true`', () => {
     expect(readHcard(changeDocument('>true<', '>TRUE<')).searchable).toBe(false)
     expect(readHcard(changeDocument('class="searchable"', '')).searchable).toBe(false)
   })

@@ -40,7 +40,7 @@ function open(encryptedEnvelope: unknown, recipientKey: KeyObject = privateKey):
 }
 
 describe('an envelope encrypted here', () => {
-  it('gives back what was put in, to its owner alone', () => {
+  it('can be decrypted by its recipient alone', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
         expect(open(writeEncryptedEnvelope(text, publicKey))).toBe(text)

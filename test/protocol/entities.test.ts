@@ -86,7 +86,7 @@ describe.each(Object.keys(valid))('%s', (type) => {
   })
 })
 
-describe('what is missing or cannot be read', () => {
+describe('missing and unreadable values', () => {
   it('a flag that is missing has its default, one that cannot be read is no default', () => {
     expect(read(payload('status_message', { public: undefined }))).toMatchObject({ public: false })
     expect(refusal(payload('status_message', { public: '' }))).toMatch(/^ValidationError.*public/)
@@ -159,7 +159,7 @@ describe('text', () => {
   })
 })
 
-describe('what must fit together', () => {
+describe('values that depend on each other', () => {
   it.each([
     ['a photo of another author', payload('status_message', {}, photo(carla))],
     ['a poll with one answer', payload('status_message', {}, poll(answer()))],
@@ -244,7 +244,7 @@ describe('what must fit together', () => {
   })
 })
 
-describe('what is not an entity of a payload', () => {
+describe('elements that are no entity of a payload', () => {
   it.each([
     'XML',
     'StatusMessage',
@@ -259,7 +259,7 @@ describe('what is not an entity of a payload', () => {
     expect(refusal(`<${name}><author>${alma}</author></${name}>`)).toMatch(/^UnknownEntity/)
   })
 
-  it.each(['location', 'embed', 'poll', 'poll_answer'])('%s stands in other entities only', (name) => {
+  it.each(['location', 'embed', 'poll', 'poll_answer'])('%s is part of other entities only', (name) => {
     expect(refusal(`<${name}/>`)).toMatch(/^UnknownEntity/)
   })
 
@@ -272,7 +272,7 @@ describe('what is not an entity of a payload', () => {
 })
 
 describe('relayables', () => {
-  it('are refused with more foreign elements than we would keep', () => {
+  it('are refused with more unknown elements than can be stored', () => {
     const foreign = (count: number, text = '') =>
       Array.from({ length: count }, (_, index) => `<x${index}>${text}</x${index}>`).join('')
 
@@ -284,7 +284,7 @@ describe('relayables', () => {
     expect(refusal(payload('comment', {}, `<toString>${'x'.repeat(4_097)}</toString>`))).toMatch(/^ValidationError/)
   })
 
-  it('are refused with a time that is longer than what we would keep, whether it can be read or not', () => {
+  it('are refused with a time that is too long to be stored, readable or not', () => {
     const created_at = (fraction: number) => `2020-01-02T03:04:05.${'1'.repeat(fraction)}Z`
 
     expect(refusal(payload('comment', { created_at: created_at(4_075) }))).toBe('none')

@@ -64,7 +64,7 @@ describe('the JSON form of a relayable', () => {
     })
   })
 
-  it('is refused if its order names what is not there, or what no element can be called', () => {
+  it('is refused if its order has a missing element, or a name that no element can have', () => {
     const withOrder = (property_order: unknown, more = {}) =>
       fault({ entity_type: 'comment', entity_data: { ...data, ...more }, property_order })
 
@@ -129,7 +129,7 @@ describe('an entity in JSON', () => {
     expect(entityFromJson(json, receivedAt)).toMatchObject({ text: 'a\ufffdb\ufffd' })
   })
 
-  it('has none of them in values that we do not know either', () => {
+  it('has none of them in unknown values either', () => {
     const json = { entity_type: 'comment', entity_data: { ...data, mood: 'a\u0000' }, property_order: ['mood'] }
 
     expect(entityFromJson(json, receivedAt)).toMatchObject({ elements: [['mood', 'a\ufffd']] })
@@ -153,7 +153,7 @@ describe('the schema', () => {
 
   const poll = { entity_type: 'poll', entity_data: { guid, question: '?', poll_answers: [] } }
 
-  it('neither coerces nor drops what it is shown', () => {
+  it('neither coerces nor drops values', () => {
     const instance = { entity_type: 'embed', entity_data: { nothing: 'true', extra: 1 }, extra: {} }
     const copy = structuredClone(instance)
 

@@ -37,7 +37,7 @@ it.each([
   )
 })
 
-it('reads what is just within the bounds', () => {
+it('reads documents just within the bounds', () => {
   const deep = '<a>'.repeat(32) + '</a>'.repeat(32)
   const wide = `<a>${'<b>c</b>'.repeat(19_999)}</a>`
   const decorated = `<a ${attributes(500)}><b ${attributes(500)}/></a>`

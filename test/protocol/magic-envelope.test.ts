@@ -175,7 +175,7 @@ describe('an envelope of other software', () => {
     expect(open(signMagicEnvelope(long, sender, privateKey))).toBe(long)
   })
 
-  it('keeps the sender as it stands, so that capitals match no author', () => {
+  it('keeps the sender unchanged, so that capitals match no author', () => {
     const inCapitals = signMagicEnvelope(payload, 'Ann@P.example', privateKey)
 
     expect(readMagicEnvelope(inCapitals).sender).toBe('Ann@P.example')

@@ -55,7 +55,7 @@ describe('a link', () => {
 })
 
 describe('a tag', () => {
-  it('stands at the beginning or behind a blank and counts once, in lower case', () => {
+  it('begins the text or follows a blank, and counts once, in lower case', () => {
     expect(readTags('#One x#two #three-four_5\n#ONE #ünï #<3 #<33 # ##x (#y)')).toEqual([
       'one',
       'three-four_5',

@@ -54,7 +54,7 @@ describe('opening an envelope', () => {
     expect(structuredClone(opened)).toStrictEqual(opened)
   })
 
-  it('takes the time of receipt for what has no time of its own', () => {
+  it('uses the time of receipt for entities without a time', () => {
     const payload = writeEntity(post).replace(/<created_at>.*<\/created_at>/, '')
 
     expect(open(seal(payload))).toMatchObject({ entity: { created_at: receivedAt } })
@@ -67,7 +67,7 @@ describe('opening an envelope', () => {
     })
   })
 
-  it('does not read what the sender has not signed', () => {
+  it('does not read a payload that the sender has not signed', () => {
     const forged = signMagicEnvelope('rubbish', 'ann@p.example', quin.privateKey)
 
     expect(open(forged)).toEqual({
@@ -87,7 +87,7 @@ describe('opening an envelope', () => {
   })
 })
 
-describe('opening what the author signed as well', () => {
+describe('opening an entity that its author has signed', () => {
   it('verifies that signature with the key of the author', () => {
     expect(open(seal(signedComment))).toMatchObject({
       state: 'verified',

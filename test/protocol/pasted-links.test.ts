@@ -3,7 +3,7 @@ import { readPastedLink } from '../../src/protocol/pasted-links.js'
 
 const guid = '0123456789abcdef'
 
-describe('what people paste', () => {
+describe('pasted texts', () => {
   it.each([
     ['alice@pod.example', { to: 'person', address: 'alice@pod.example' }],
     [' acct:Alice@Pod.example ', { to: 'person', address: 'alice@pod.example' }],

@@ -16,7 +16,7 @@ function expectTheSame(text: string): boolean {
 }
 
 describe('without the parser', () => {
-  it('reads what the network’s own library writes, exactly as the parser does', () => {
+  it('reads documents of the network’s own library exactly as the parser does', () => {
     const read = payloads.filter(expectTheSame)
 
     expect(read.length).toBe(payloads.length)
@@ -88,7 +88,7 @@ describe('without the parser', () => {
     expect(readPlainXml(text)).toBeUndefined()
   })
 
-  it('never reads what the parser refuses, or reads otherwise', () => {
+  it('never reads documents that the parser refuses or reads differently', () => {
     const piece = fc.constantFrom(
       ...[
         '<',
@@ -136,7 +136,7 @@ describe('without the parser', () => {
     )
   })
 
-  it('says the same of payloads that were tampered with', () => {
+  it('has the same result for changed payloads', () => {
     const random = chance(7)
     let read = 0
     for (let run = 0; run < 4_000; run += 1) {

@@ -37,7 +37,7 @@ function readRelayable(payload: string): Relayable {
   return entity
 }
 
-describe('what the author of a relayable signs', () => {
+describe('the text that the author of a relayable signs', () => {
   it('is the text of all elements in the order they were sent, joined by semicolons', () => {
     const comment = read('comment', [['mood', 'a;b'], ...[...elements].reverse(), ['empty', '']], 'x')
 
@@ -52,7 +52,7 @@ describe('what the author of a relayable signs', () => {
     expect(listElements(read('comment', sent, 'x'))).toEqual(elements)
   })
 
-  it('is for our own in the order of the table, with the characters that others will see', () => {
+  it('has the order of the table for own entities, with the characters that other pods read', () => {
     const text = 'a\u0001b'
     const common = { author: 'alma@meadow.example', guid: '0123456789abcdef', parent_guid: 'fedcba9876543210' }
 
@@ -112,7 +112,7 @@ describe('the signature of the author', () => {
     expect(verifyRelayable(read('comment', sent, urlSafe), author.publicKey)).toBe(false)
   })
 
-  it('fits what we sign ourselves, after other pods have read it', () => {
+  it('is valid for own entities after other pods have read them', () => {
     fc.assert(
       fc.property(arbitraryRelayable, (relayable) => {
         const signed = { ...relayable, author_signature: signRelayable(relayable, author.privateKey) }

@@ -98,7 +98,7 @@ describe('a signature', () => {
 })
 
 describe('unwrapping', () => {
-  it('gives back what was wrapped, of every length', () => {
+  it('returns the wrapped bytes, of every length', () => {
     for (let length = 0; length <= size - 11; length++) {
       const message = randomBytes(length)
       expect(unwrapped(encryptWithPublicKey(message, publicKey)).message).toEqual(message)
@@ -174,7 +174,7 @@ describe('unwrapping', () => {
     expect(decryptWithPrivateKey(withByte(input, 0, 0), other.privateKey)?.decoy).not.toEqual(decoy)
   })
 
-  it('refuses what does not fit the key before it is decrypted', () => {
+  it('refuses a block that does not fit the key before it is decrypted', () => {
     const wrapped = encryptWithPublicKey(message, publicKey)
     const cases = [
       Buffer.alloc(0),

@@ -59,7 +59,7 @@ describe('an entity that is not a relayable', () => {
     expect(fault(type, data, { sender: remy, recipient: ann }, references)).toBe('InvalidSender')
   })
 
-  it('is public where it comes in public', () => {
+  it('is public in a public message', () => {
     expect(fault('status_message', { ...post, public: false }, {})).toBe('NotPublic')
     expect(fault('status_message', { ...post, public: false }, { recipient: ann })).toBe('none')
     expect(fault('status_message', { ...post, public: true }, { recipient: ann })).toBe('none')
@@ -67,7 +67,7 @@ describe('an entity that is not a relayable', () => {
     expect(fault('photo', { ...photo, public: false }, { recipient: ann })).toBe('none')
   })
 
-  it('is never a private kind of thing where it comes in public', () => {
+  it('is never of a private kind in a public message', () => {
     const references = { conversation: { participants: [quin, ann] } }
 
     expect(fault('contact', contact, {})).toBe('NotPublic')
@@ -195,7 +195,7 @@ describe('a migration', () => {
   })
 })
 
-it('an event is read, and nothing comes of it', () => {
+it('an event is read and ignored', () => {
   const event = { author: quin, guid, summary: 's', start: when }
   const answer = { author: quin, guid, parent_guid: guid, status: 'accepted' }
 

@@ -111,7 +111,7 @@ describe('refusing', () => {
   })
 })
 
-it('says what is wrong in words that can stand within a sentence', () => {
+it('describes a fault in words that fit into a sentence', () => {
   expect(() => read('<a/>x')).toThrow(/text data outside of root node$/)
 })
 
@@ -132,7 +132,7 @@ describe('writing', () => {
     expect(writeXml({ name: 't', content: 'a\r\nb\r' })).toBe('<t>a&#xD;\nb&#xD;</t>')
   })
 
-  it('replaces what XML forbids', () => {
+  it('replaces characters that XML forbids', () => {
     expect(cleanText('\0a\u0008\u000b\u001f\ud800b\udc00\ufffe\uffff')).toBe('�a���\ufffdb���')
     expect(cleanText('\t\n\r\u007f\u0085😀')).toBe('\t\n\r\u007f\u0085😀')
     expect([isCleanText('😀\r\n'), isCleanText('a\0'), isCleanText('a\0')]).toEqual([true, false, false])

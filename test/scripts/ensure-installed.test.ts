@@ -29,7 +29,7 @@ async function pidOfTheDead(): Promise<number> {
 }
 
 describe('ensure-installed', () => {
-  it('installs and builds in a bare clone, and has nothing to say the next time', async () => {
+  it('installs and builds in a bare clone, and prints nothing the next time', async () => {
     const project = await makeProject(filesOf('1.0.0'))
 
     const first = await ensureInstalled(project)
@@ -41,7 +41,7 @@ describe('ensure-installed', () => {
     expect(await readdir(project)).not.toContain('.installing')
   })
 
-  it('builds again after a change, and leaves nothing of sources that are gone', async () => {
+  it('builds again after a change, and removes the output of deleted sources', async () => {
     const project = await makeInstalled()
     await write(project, 'src/later.ts', 'two')
     await touch(project, 'src/later.ts')
@@ -53,7 +53,7 @@ describe('ensure-installed', () => {
     expect(await readdir(join(project, 'dist/src'))).toEqual(['later.js'])
   })
 
-  it('leaves out the check of types for a bare clone, and not for what was changed or did not compile there', async () => {
+  it('leaves out the check of types for a bare clone, and not for sources that were changed or did not compile', async () => {
     const project = await makeProject({ ...filesOf('1.0.0'), 'src/pod.ts': 'a mistake' })
     const optionsOf = async () => JSON.parse(await readFile(join(project, 'dist/arguments.json'), 'utf8'))
 
@@ -129,13 +129,13 @@ describe('ensure-installed', () => {
     expect(runs.filter(({ output }) => output.includes('Building'))).toHaveLength(1)
   })
 
-  it('takes the turn of one that is gone', async () => {
+  it('replaces a process that has ended', async () => {
     const project = await makeProject({ ...filesOf('1.0.0'), '.installing': String(await pidOfTheDead()) })
 
     expect(await ensureInstalled(project)).toMatchObject({ code: 0, output: expect.stringContaining('Installing') })
   })
 
-  it('waits for the npm of one that is gone', async () => {
+  it('waits for the npm of a process that has ended', async () => {
     const npm = spawn('sleep', ['60'])
     onTestFinished(() => {
       npm.kill()

@@ -16,14 +16,14 @@ const costs: Costs = {
 const hardware = { ...HARDWARE, threads: 2, databaseCores: 4, maxBusyShare: 0.5 }
 
 describe('the load model', () => {
-  it('counts what people do in the busiest second', () => {
+  it('counts the actions of people in the busiest second', () => {
     const habits = { ...ORDINARY, activeShare: 0.1, requestsPerDay: 86.4, postsPerDay: 1, reactionsPerDay: 2, peak: 4 }
     const { perSecond } = forecast(100_000, habits, hardware, costs)
     expect(perSecond.request).toBeCloseTo(40) // 10 000 people, a thousandth of a request in a second, four times
     expect(perSecond.write).toBeCloseTo((10_000 * 3 * 4) / 86_400)
   })
 
-  it('has a public message come once, however many follow its author', () => {
+  it('counts a public message once, with any number of followers of its author', () => {
     const messages = (people: number, network: number) =>
       forecast(people, { ...ORDINARY, network, privateShare: 0 }, hardware, costs).perSecond['public message in']
     expect(messages(2_000, 1e12) / messages(1_000, 1e12)).toBeCloseTo(2)
@@ -35,7 +35,7 @@ describe('the load model', () => {
     )
   })
 
-  it('has a private message come to each whom it is for', () => {
+  it('counts a private message for each recipient', () => {
     const messages = (people: number) =>
       forecast(people, { ...ORDINARY, network: 1_000 }, hardware, costs).perSecond['private message in']
     expect(messages(1_000_000) / messages(1_000)).toBeCloseTo(1_000)
@@ -73,7 +73,7 @@ describe('the load model', () => {
     expect(forecast(2_000, habits, hardware, costs).replicas).toBe(2) // 3.6 cores of lists, two of which one may be busy with
   })
 
-  it('says with how many people a tier is full', () => {
+  it('returns the number of people with which a tier is full', () => {
     const maximum = maximumPeople('web', ORDINARY, hardware, costs)
     const load = (people: number) =>
       forecast(people, ORDINARY, hardware, costs).tiers.find(({ tier }) => tier === 'web')?.load
@@ -92,7 +92,7 @@ describe('the figures of the benches', () => {
     for (const activity of ACTIVITIES) expect(Object.values(found[activity]).some((cost) => cost > 0)).toBe(true)
   })
 
-  it('are what the model would have said of the same machine', async () => {
+  it('are those of the model for the same machine', async () => {
     const checks = checksOf(await table())
     expect(checks.length).toBeGreaterThan(0)
     for (const { name, measured, expected } of checks) {
@@ -100,7 +100,7 @@ describe('the figures of the benches', () => {
     }
   })
 
-  it('are found among the lines of a whole run', async () => {
+  it('are found among the lines of a complete run', async () => {
     const { figures } = await table()
     const [first] = figures
     const other = { ...first, case: 'another case' }

@@ -64,7 +64,7 @@ describe('a release', { timeout: 240_000 }, () => {
     expect(names.toSorted()).toEqual(own.toSorted())
   })
 
-  it('runs, and says its version', () => {
+  it('runs, and prints its version', () => {
     symlinkSync(join(project, 'node_modules'), join(folder, 'node_modules'))
     const { version } = readJson<{ version: string }>('package/package.json')
 

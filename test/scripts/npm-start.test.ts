@@ -7,7 +7,7 @@ import { isAlive, makePreparedFolder } from '../bin/program.js'
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
 
-it('npm start stops the whole pod when only npm gets the signal', { timeout: 180_000 }, async () => {
+it('npm start stops all processes of the pod when only npm gets the signal', { timeout: 180_000 }, async () => {
   const folder = await makePreparedFolder()
   const npm = spawn('npm', ['start', '--silent', '--', '--json'], {
     cwd: project,

@@ -24,7 +24,7 @@ describe('a take-over', () => {
     else process.env['TZ'] = zone
   })
 
-  it('needs no more than a role that may read, whatever the time zone of all clocks', async () => {
+  it('needs only a role that may read, in every time zone', async () => {
     await using old = await createOldPod()
     const taken = await openTestTarget(old.url, `https://${OLD_HOST}`)
     const { superuser } = inject('testDatabases')

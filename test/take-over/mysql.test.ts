@@ -53,7 +53,7 @@ describe.runIf(program !== undefined)('an old pod on MariaDB', () => {
     }
   })
 
-  it('is copied with the same rows as on PostgreSQL; times have whole seconds, and those that do not exist are none', async () => {
+  it('is copied with the same rows as on PostgreSQL; times have full seconds, and times that do not exist are null', async () => {
     await server.session.query(`update posts set created_at = '0000-00-00 00:00:00' where id = 112`)
     await server.session.query(`update posts set text = concat('a', char(0), 'b') where id = 200`)
     await server.session.query(`update profiles set birthday = '2000-00-01' where person_id = 12`)

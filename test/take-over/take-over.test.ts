@@ -142,7 +142,7 @@ it('reports each kind of dirty rows, and changes neither database', async () => 
   expect(await contentOf(old.db)).toBe(before)
 })
 
-it('blocks other schemas, equal names, foreign handles, and the database of the pod itself', async () => {
+it('blocks other schemas, equal names, foreign handles, and the database of this pod', async () => {
   const blocksWith = async (change: string, undo: string) => {
     await old.db.raw(change)
     const { blocks } = await examineOldPod(target, options)
@@ -172,7 +172,7 @@ it('blocks other schemas, equal names, foreign handles, and the database of the 
   expect(await contentOf(old.db)).toBe(before)
 })
 
-it('estimates a table that takes too long to count, and reports what it cannot check', async () => {
+it('estimates a table that takes too long to count, and reports checks that are not possible', async () => {
   const source = await openSource(old.url, 200)
   try {
     expect(await source.countRows('reports')).toEqual({ rows: 2, isEstimate: false })
@@ -359,7 +359,7 @@ it('locks accounts with a broken key pair if this was chosen, and verifies the r
   await old.db('people').where({ id: 12 }).update({ serialized_public_key: keys[1] })
 }, 180_000)
 
-it('needs no more disk space than what it does not use yet', async () => {
+it('needs only the disk space that it does not use yet', async () => {
   const embedded = { ...target, config: { ...target.config, databaseUrl: undefined, dataDir: folder } }
   const { disk, blocks, tables } = await examineOldPod(embedded, options)
   expect(tables.reduce((sum, { bytes }) => sum + bytes, 0)).toBeGreaterThan(0)
@@ -426,7 +426,7 @@ it('cannot be given up when there is none', async () => {
   await copyOldPod(target, options)
 }, 180_000)
 
-it('carries what the old pod has changed since the copy, and opens', async () => {
+it('copies the changes of the old pod since the first copy, and opens', async () => {
   await old.insert('posts', {
     id: 901,
     guid: guidOf('post-901'),
@@ -470,7 +470,7 @@ it('carries what the old pod has changed since the copy, and opens', async () =>
   pod = await buildPod({ environment: environment() })
 }, 180_000)
 
-it('maps people, contacts and what refers to them', async () => {
+it('maps people, contacts and the rows that refer to them', async () => {
   const people = await rowsOf(
     'select id::int, address, pod_id::int as pod, closed_at is not null as closed, spotlight from people order by id',
   )
@@ -621,7 +621,7 @@ it('accepts old passwords and replaces their hashes', async () => {
   await database.db('take_over').update({ sealedPepper: target.secrets.encrypt(DIASPORA_PEPPER, 'pepper') })
 })
 
-it('asks for the second factor of old accounts, and takes each code once', async () => {
+it('requires the second factor of old accounts, and accepts each code once', async () => {
   expect((await signIn(pod.pod, 'bob', OLD_PASSWORD))?.needsFactor).toBe(true)
   const { db, now } = pod.pod
   const check = (typed: string) => checkCode(pod.pod, 2, typed)

@@ -93,7 +93,7 @@ async function blockWithWaiting(days: number): Promise<readonly string[]> {
   return guids
 }
 
-it('what waited for a blocked pod arrives when it is unblocked after 13 days', async () => {
+it('messages that wait for a blocked pod are delivered when it is unblocked after 13 days', async () => {
   const guids = await blockWithWaiting(13)
   expect((await other.deliveries()).map(({ lastFault }) => lastFault)).toEqual(guids.map(() => 'pod_blocked'))
 
@@ -103,7 +103,7 @@ it('what waited for a blocked pod arrives when it is unblocked after 13 days', a
   expect(listArrived()).toEqual(guids.map((guid) => `status_message ${guid}`))
 })
 
-it('what waited for a blocked pod does not arrive after 15 days; what is written later does', async () => {
+it('messages that wait for a blocked pod are not delivered after 15 days; later ones are', async () => {
   await blockWithWaiting(15)
 
   await unblock()

@@ -355,7 +355,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     expect(await listDeadLetters(pod)).toEqual([])
   })
 
-  it('of a newer version are put back, and stored by a worker that knows it', async () => {
+  it('of a newer version are put back, and stored by a worker of that version', async () => {
     const pod = await start({ queues: ['inbound'] })
     const quin = await addKnownPerson(pod)
     const [posted, resumed] = [postBy(quin), postBy(quin)]
@@ -457,7 +457,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     expect(await pod.db('posts').select('commentsCount')).toEqual([{ commentsCount: 20 }])
   })
 
-  it('are ignored when their outbox row is gone', async () => {
+  it('are ignored when their outbox row is deleted', async () => {
     const pod = await start()
     const quin = await addKnownPerson(pod)
     const [gone, here] = [postBy(quin), postBy(quin)]

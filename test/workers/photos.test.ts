@@ -281,7 +281,7 @@ function afterwards(other: Promise<unknown>): TestPod['pod']['db'] {
 }
 
 describe('a reported picture', () => {
-  it('is fetched by a worker once a moderator asks, and kept as a blurred and a clear copy', async () => {
+  it('is fetched by a worker when a moderator requests it, and kept as a blurred and a clear copy', async () => {
     const { mod } = await test.people('mod')
     const rita = await addRemotePerson(test.pod, 'rita@r.example')
     const post = await addPost(test.pod, rita, { text: 'Look' })

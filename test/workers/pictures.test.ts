@@ -226,7 +226,7 @@ describe('an invalid or too large picture', () => {
     await tooMuch(gifOfFrames(51, 1_000))
   })
 
-  it('counts more pixels for formats that must be in memory as a whole', async () => {
+  it('counts more pixels for formats that must be in memory completely', async () => {
     const side = 7_200 // 52 million pixels
     await tooMuch(await jpegOfSize(side, side))
     await tooMuch(pngOfSize(side, side, { interlaced: true }))

@@ -6,7 +6,7 @@ import { startInboundPod } from '../support/pods/inbound-pod.js'
 
 const DAYS = 90
 
-it('a removed post comes back with a late comment, without a request in the meantime and without a tombstone', async () => {
+it('a removed post is stored again with a late comment, without a request in the meantime and without a tombstone', async () => {
   await using fakePods = await startFakePods()
   await using pod = await startInboundPod({ fakePods })
   const quin = fakePods.person('quin@q.example')

@@ -117,7 +117,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     expect((await pod.jobs.counts('notify')).failed).toBe(0)
   })
 
-  it('has no effect when the row is gone', async () => {
+  it('has no effect when the row is deleted', async () => {
     work(count)
     await pod.jobs.add(rowJob, { outboxId: 4711 })
     await untilIdle(pod)

@@ -96,13 +96,13 @@ describe('every call of the admin API', () => {
     }
   })
 
-  it('refuses an account without the role, whatever its token says', async () => {
+  it('refuses an account without the role, with any scopes of its token', async () => {
     const token = await tokenWithScopes('eve', ['moderation', 'administration'])
 
     for (const route of routes()) expect(await statusOf(route, token)).toEqual([route.url, 403, 'role_needed'])
   })
 
-  it('refuses moderators what only admins may do, and nothing else', async () => {
+  it('refuses moderators the actions of admins only', async () => {
     for (const route of routes()) {
       const [, status, reason] = await statusOf(route, mod.token)
       if (route.scopes?.includes('administration'))

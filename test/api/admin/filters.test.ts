@@ -174,7 +174,7 @@ describe('a filter that hides', () => {
     expect((await api.carol.get(`/posts/${guid}`)).status).toBe(200)
   })
 
-  it('is applied again to what it does not hide yet, with an undo for each application', async () => {
+  it('is applied again to content that it does not hide yet, with an undo for each application', async () => {
     const bingo = { ...word, value: 'bingo', exempt_followed: false, action: 'hide' }
     const { id } = (await mod.post('/filters', bingo)).body.filter
     const first = await publish(api, api.alice, { text: 'A bingo', public: true })
@@ -199,7 +199,7 @@ describe('a filter that hides', () => {
     expect(await api.pod.db('comments').where({ guid: body.guid }).first('hidden')).toEqual({ hidden: false })
   })
 
-  it('asks for the same power in the undo as in the action', async () => {
+  it('requires the same power for the undo as for the action', async () => {
     const guid = await publish(api, api.alice, { text: 'A raffle', public: true })
     const raffle = { ...word, value: 'raffle', exempt_followed: false, action: 'reject' }
     const { id } = (await adm.post('/filters', raffle)).body.filter

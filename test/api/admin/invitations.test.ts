@@ -36,7 +36,7 @@ function signUpBy(username: string, invitation: string, registrations: 'invite' 
 }
 
 describe('an invitation of a moderator', () => {
-  it('is for as many sign-ups as it says, and names those who came by it', async () => {
+  it('is valid for its number of sign-ups, and names the accounts created with it', async () => {
     const made = await mod.post('/invitations', { uses: 2, note: 'Choir', reason })
     expect([made.status, made.body]).toMatchObject([201, { uses: 2, used: 0, note: 'Choir', created_by: 'mod' }])
     const code = codeOf(made.body.url)

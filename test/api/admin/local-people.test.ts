@@ -192,7 +192,7 @@ it('the author of a removed or hidden post gets a notice, unless the action is s
 })
 
 describe('a user who loses contacts by a rule for a pod', () => {
-  it('gets one notice for the host, which is gone with the rule', async () => {
+  it('gets one notice for the host, which is deleted with the rule', async () => {
     const { hal } = await api.people('hal')
     const people = [
       await addRemotePerson(api.pod, 'una@lost.example'),

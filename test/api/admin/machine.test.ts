@@ -29,7 +29,7 @@ describe('the admin API', () => {
     expect((await adm.get('/workers')).body).toEqual([])
   })
 
-  it('lists the last checks of the pod, what needs an action first', async () => {
+  it('lists the last checks of the pod, those that need an action first', async () => {
     expect((await adm.get('/checks')).body).toEqual([])
     const certificateEndsAt = new Date('2026-12-01T00:00:00Z')
     await replaceChecks(api.pod.db, [

@@ -53,7 +53,7 @@ const exported = async () =>
 const set = (domain: string, state: string) => adm.post('/pod_rules', { domain, state, reason, confirm: domain })
 
 describe('the plan of an import', () => {
-  it('names what happens with each row, and changes nothing', async () => {
+  it('names the effect of each row, and changes nothing', async () => {
     await set('known.example', 'blocked')
     const own = new URL(api.pod.config.url).hostname
     const csv = `\uFEFFSEVERITY,#domain,public_comment,obfuscate\r\n${[

@@ -391,7 +391,7 @@ describe('people of a pod', () => {
     expect(await Promise.all([early, moved, late].map(({ guid }) => restrictionOf(guid)))).toEqual([null, null, null])
   })
 
-  it('are blocked by a rule `blocked`: what is here is hidden until the rule is deleted', async () => {
+  it('are blocked by a rule `blocked`: their stored content is hidden until the rule is deleted', async () => {
     const rita = await addRemotePerson(api.pod, 'rita@hide.example')
     const { guid } = await addPost(api.pod, rita, { public: true, text: 'Hello' })
     const { body: rule } = await set('hide.example', 'blocked')

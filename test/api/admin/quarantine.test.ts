@@ -336,7 +336,7 @@ describe('more than 1 000 rejected messages', () => {
   const outbox = () => api.pod.db('outbox').where({ name: 'receive-public' })
   const choice = { host: 'many.example', reason }
 
-  it('are deleted by an operation in chunks, and none that comes meanwhile', async () => {
+  it('are deleted by an operation in chunks, without those that are received meanwhile', async () => {
     await seedMany(2_300)
 
     const { status, headers, body } = await adm.post('/quarantine/drop', { ...choice, confirm: '2300' })

@@ -249,7 +249,7 @@ describe('a locked account', () => {
     expect((await api.dan.get('/user')).status).toBe(200)
   })
 
-  it('and the end of all sessions are different things', async () => {
+  it('differs from the end of all sessions', async () => {
     await act(api.carol.guid, 'end_sessions')
 
     expect((await api.carol.get('/user')).status).toBe(401)

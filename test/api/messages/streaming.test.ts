@@ -541,7 +541,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     expect(late).toEqual(told)
   })
 
-  it('cuts off a client that does not read for too long, which may come back', async () => {
+  it('cuts off a client that does not read for too long; the client may connect again', async () => {
     await using second = await startSecond({ unsentBytes: 1_000, drainMs: 50 })
     await using slow = await listen(alice, { base: second.base, query: 'types=post' })
     const place = slow.lastEventId

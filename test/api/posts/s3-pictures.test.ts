@@ -281,7 +281,7 @@ describe('the move of pictures from a folder to S3', () => {
 
   const text = async (storage: PictureStorage, name: string) => (await storage.read(name))?.toString()
 
-  it('can be read at each moment, copies once, and does not bring back what is deleted', async () => {
+  it('can be read at each moment, copies once, and does not restore deleted pictures', async () => {
     for (const name of ['a.png', 'b.png', 'c.png']) await source.write(name, Buffer.from(`content of ${name}`))
     await moving.write('d.png', Buffer.from('written meanwhile'))
     expect(await Promise.all(['a.png', 'd.png'].map((name) => text(moving, name)))).toEqual([
@@ -351,7 +351,7 @@ describe('the move of pictures from a folder to S3', () => {
     expect(await text(openMovingPictures(target, emptied), 'f.png')).toBe('moving')
   })
 
-  it('runs once at a time: a second move would delete what the first has moved', async () => {
+  it('runs once at a time: a second move would delete the moved pictures of the first', async () => {
     await source.write('g.png', Buffer.from('moved once'))
     let second: Promise<unknown> | undefined
     const first = {

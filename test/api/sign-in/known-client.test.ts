@@ -133,7 +133,7 @@ it('knows these types of notifications and posts, and fails at any other', async
 })
 
 describe('parses', () => {
-  it('the root of a reshare as a whole post', async () => {
+  it('the root of a reshare as a complete post', async () => {
     const reshare = (await postsOf(alice)).find(({ root }) => root?.guid === api.bobPoll)
     const original = (await postsOf(bob)).find(({ guid }) => guid === api.bobPoll)
 

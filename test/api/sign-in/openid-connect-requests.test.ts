@@ -194,7 +194,7 @@ describe('the consent page', () => {
     expect(browser.url.pathname).toBe(CONSENT)
   })
 
-  it('asks for the password again for prompt=login and after max_age, once', async () => {
+  it('requires the password again for prompt=login and after max_age, once', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)
     await approveClient(pod.app, client, 'alice', { browser })
@@ -539,7 +539,7 @@ it('accepts the requests of a known native client', async () => {
   expect(answer.json().scope.split(' ').sort()).toEqual([...scope.split(' '), 'public:read'].sort())
 })
 
-it('requires a new sign-in when the account of a session is gone', async () => {
+it('requires a new sign-in when the account of a session is deleted', async () => {
   await pod.people('carol')
   const client = await registerTestClient(pod.app)
   const browser = openBrowser(pod.app, POD)

@@ -58,7 +58,7 @@ function findFile(folder: string, name: RegExp): string {
   return join(folder, found)
 }
 
-it('a restore that is killed in any step is whole after the same command with --replace', {
+it('a restore that is killed in any step is complete after the same command with --replace', {
   timeout: 240_000,
 }, async () => {
   const place = await makePlace(KNOWN_POD)

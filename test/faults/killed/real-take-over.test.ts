@@ -16,7 +16,7 @@ describe.runIf(REAL_POD !== '')('the database of a real diaspora* pod', () => {
   }, 180_000)
   afterAll(() => realPod?.close())
 
-  it('is taken over whole although the process of each step is killed, ten times in all', async () => {
+  it('is taken over completely although the process of each step is killed, ten times in all', async () => {
     const { old, taken, uploads } = realPod
     const { folder } = taken
     const environment = { ...taken.environment, TAKE_OVER_FROM: old.url }

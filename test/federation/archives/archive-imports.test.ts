@@ -237,7 +237,7 @@ describe('an import with a move', () => {
     })
   })
 
-  it('closes the old account here and moves what is known of it', async () => {
+  it('closes the old account here and moves its known content', async () => {
     const { archive, posts } = fullArchive()
     const { id } = await pod.addRemotePerson(old.address).catch(() => ({ id: 0 }))
     const known = await pod.db('people').where({ address: old.address }).first()
@@ -291,7 +291,7 @@ describe('an import with a move', () => {
     ).toEqual(before)
   })
 
-  it('goes on at its cursor wherever it is interrupted', async () => {
+  it('continues at its cursor after an interruption at any point', async () => {
     const { archive } = fullArchive()
     const { id } = await begin(archive)
     const seen = new Set<string>()
@@ -434,7 +434,7 @@ describe('an import that is stopped', () => {
     expect(await runImport(pod, id, { signal: forever, makePicture: makeImportedPicture })).toBeUndefined()
   })
 
-  it('can only be paused behind the move, and then goes on where it was', async () => {
+  it('can only be paused after the move, and then continues at its cursor', async () => {
     const { archive, posts } = fullArchive()
     const { id, uid } = await begin(archive)
     const by = { userId: al.userId, uid }
@@ -910,7 +910,7 @@ describe('an import that meets an error', () => {
     expect(await run(id)).toMatchObject({ state: 'done' })
   })
 
-  it('goes on in the settings if it does not move', async () => {
+  it('continues in the settings if it does not move', async () => {
     const archive = archiveOf(old, { user: { language: 'en', followed_tags: ['soup'] } })
     const { id } = await begin(archive, { move: false })
     const locales = new Proxy(pod.locales, {
@@ -1260,7 +1260,7 @@ describe('an archive is read', () => {
 })
 
 describe('a check', () => {
-  it('counts what an import would do, and changes nothing', async () => {
+  it('counts the outcomes of an import, and changes nothing', async () => {
     const tables = ['posts', 'contacts', 'aspects', 'imports', 'account_migrations', 'outbox', 'tags']
     const before = await pod.rows(...tables)
     const foldersOf = () => readdir(join(pod.config.uploadsDir, 'imports')).catch(() => [])

@@ -149,7 +149,7 @@ describe('an archive of an account', () => {
     expect(archive.user['post_subscriptions']).not.toContain(api.alicePost)
   })
 
-  it('has what others wrote below own posts, with signatures that hold, also of local users', async () => {
+  it('has the comments of others below own posts, with valid signatures, also of local users', async () => {
     const { publicKey } = await api.pod.db('people').where({ guid: api.bob.guid }).first()
     const key = createPublicKey(publicKey)
     const others = archive.others_data.relayables

@@ -143,7 +143,7 @@ it('an import does not join a conversation whose first importer does not name th
   expect(await readers(common)).toEqual([al.id])
 })
 
-it('an import does not join a conversation that somebody else sees', async () => {
+it('an import does not join a conversation that another local person sees', async () => {
   const common = guid()
   await importInto(al, alice, [conversation(common, [alice, anna], [])])
   expect(await importInto(an, anna, [conversation(common, [anna, carl], [])])).toMatchObject({ guid_taken: 1 })
@@ -162,7 +162,7 @@ it('an import does not join a conversation that this pod has received', async ()
   expect(await readers(common)).toEqual([al.id])
 })
 
-it('a conversation that stands twice in an archive is imported once', async () => {
+it('a conversation that is twice in an archive is imported once', async () => {
   const twice = conversation(guid(), [alice, carl], [[carl, 'Hello', guid()]])
   expect(await importInto(al, alice, [twice, twice])).toMatchObject({ state: 'done', imported: 1, skipped: 1 })
 })

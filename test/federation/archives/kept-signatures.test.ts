@@ -174,7 +174,7 @@ async function servedComment(guid: string, writer: LocalUser) {
   return verifyEnvelope(served?.kind === 'envelope' ? served.envelope : '', keys, new Date())
 }
 
-it('what an account wrote here before it moved away is signed with its old key when it is needed', async () => {
+it('comments and likes that an account wrote here before it moved away are signed with its old key when they are needed', async () => {
   const bo = await addLocalUser(pod, `bo${newGuid().slice(0, 8)}`)
   const post = await addPost(pod, al, { public: true })
   const [comment, like] = [newGuid(), newGuid()]

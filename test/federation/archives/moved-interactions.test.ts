@@ -55,7 +55,7 @@ async function countBy(table: 'likes' | 'comments', person: RemotePerson): Promi
 }
 
 describe('interactions of a person who has moved', () => {
-  it('beyond the limit are moved by a job, and counters lose what both identities have', async () => {
+  it('beyond the limit are moved by a job, and counters lose the duplicates of both identities', async () => {
     const posts = await addInteractions(5)
 
     await move(quin, quin2)

@@ -35,7 +35,7 @@ function linksTo(...versions: readonly string[]) {
 const software = { name: 'diaspora', version: '0.9.0.0-p1' }
 
 describe('checkPod', () => {
-  it('reads what the pod runs, from the newest document that we know', async () => {
+  it('reads the software of the pod from the newest known version of NodeInfo', async () => {
     const host = podWith({
       '/.well-known/nodeinfo': linksTo('1.0', '9.9', '2.1', '2.0'),
       '/nodeinfo/2.1': { version: '2.1', software, protocols: ['diaspora'] },

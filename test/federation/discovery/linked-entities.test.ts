@@ -68,7 +68,7 @@ it('entities that private posts, comments, conversations and messages link to ar
   expect(await listLookups()).toEqual(guids.map((guid) => wanted(guid)))
 })
 
-it('what is only passed on is looked at when it comes, and not again', async () => {
+it('links in a relayed entity are looked up when it is received, and not again', async () => {
   const post = await publishPost(pod, ann, { text: 'Good morning', public: true })
   const comment = await Comment.query(pod.db)
     .insert({ guid: newGuid(), postId: post.id, authorId: quin.id, text: linkTo(newGuid()) })

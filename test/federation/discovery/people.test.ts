@@ -107,7 +107,7 @@ describe('a profile', () => {
     expect(end.ignored).toBe(winner === 'second' ? 0 : 1)
   })
 
-  it('counts once among several that come together, and the youngest of them', async () => {
+  it('is stored once of several that are received together: the youngest of them', async () => {
     const entities = [5, 9, 7].map((minute) => profileOf(quin, { first_name: `at ${minute}`, edited_at: at(minute) }))
 
     expect(await receive(pod, ...entities.map((entity) => publicMessage(quin, entity)))).toEqual({
@@ -321,7 +321,7 @@ describe('a contact', () => {
 describe('a person who closes their account', () => {
   const deletion = () => ({ type: 'account_deletion', author: quin.address }) as const
 
-  it('takes along what is theirs, and leaves what they said without a name', async () => {
+  it('deletes their content, and keeps their comments without a name', async () => {
     const post = await addPost(pod, { id: ann.id })
     const mine = await addPost(pod, quin, { text: 'Mine' })
     await addPost(pod, quin, { type: 'Reshare', text: '', rootId: post.id })

@@ -37,7 +37,7 @@ const block = (host: string, port = 443) =>
   )
 const ignored = { ...allStored, ignored: 1 }
 
-describe('what the pod of an author relays', () => {
+describe('entities that the pod of an author relays', () => {
   it.each<[what: string, (author: FakePerson, post: { readonly guid: string }) => Entity]>([
     ['a comment', (author, post) => signedBy(author, commentBy(author, post))],
     ['a like', (author, post) => signedBy(author, likeBy(author, post))],
@@ -91,14 +91,14 @@ describe('a pod that is blocked before it is known', () => {
     })
   })
 
-  it('is not asked about its people', async () => {
+  it('gets no lookups of its people', async () => {
     await block('s.example')
 
     await expect(discoverPerson(pod, 'sam@s.example')).rejects.toThrow('blocked by the operator')
   })
 })
 
-it('a person whose address is at a blocked host is ignored, wherever the pod is that they live on', async () => {
+it('a person whose address is at a blocked host is ignored, also with a pod at another host', async () => {
   await pod
     .db('people')
     .where({ id: remy.id })

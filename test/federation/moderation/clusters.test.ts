@@ -80,7 +80,7 @@ describe('six people of one pod who post one link under the posts of three users
     expect(await clusters()).toMatchObject([{ itemCount: 8, authorCount: 6, podCount: 1 }])
   })
 
-  it('are cleaned with one action, and one undo shows what was hidden', async () => {
+  it('are cleaned with one action, and one undo shows the hidden content', async () => {
     await comments((index) => `Number ${index}: ${LINK}`)
     await findClusters(pod)
     const [{ id } = { id: 0 }] = await clusters()
@@ -109,7 +109,7 @@ describe('six people of one pod who post one link under the posts of three users
     expect(await clusters()).toMatchObject([{ state: 'open' }])
   })
 
-  it('lose what local people may retract, which is confirmed with the number', async () => {
+  it('lose content that local people may retract, which is confirmed with the number', async () => {
     await comments(() => LINK)
     await findClusters(pod)
     const [{ id } = { id: 0 }] = await clusters()

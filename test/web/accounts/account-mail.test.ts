@@ -320,7 +320,7 @@ describe('a change of the e-mail address', () => {
     expect((await browser().visit(old)).body).toContain('no longer valid')
   })
 
-  it('does not tell that another account has the address; its link is not valid', async () => {
+  it('does not reveal that another account has the address; its link is not valid', async () => {
     await opened.pod.db('mails').delete()
     const erin = browser()
     await signIn('erin', passwordOf('erin'), erin)

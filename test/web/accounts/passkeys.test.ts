@@ -181,7 +181,7 @@ describe('a passkey', () => {
     })
   })
 
-  it('is refused if its counter does not rise, which a copied passkey cannot know', async () => {
+  it('is refused if its counter does not rise, as that of a copied passkey', async () => {
     await withPasskey(async (passkey) => {
       expect(await isSignedIn(await signIn(passkey, { counter: 0 }))).toBe(true)
       expect(await isSignedIn(await signIn(passkey, { counter: 7 }))).toBe(true)
@@ -293,7 +293,7 @@ describe('the page of passkeys', () => {
     })
   })
 
-  it('asks for a proof, which a passkey of the same person gives, in the same session', async () => {
+  it('requires a proof, which a passkey of the same person gives, in the same session', async () => {
     await withPasskey(async (passkey, browser) => {
       const other = await add(await pod.signedIn('mod'))
       pod.later(660)

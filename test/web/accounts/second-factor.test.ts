@@ -152,7 +152,7 @@ describe('the authenticator app', () => {
     })
   })
 
-  it('is replaced by a recovery code, once, whatever its spelling', async () => {
+  it('is replaced by a recovery code, once, in any spelling', async () => {
     await withFactor(async ({ codes: [code = ''] }) => {
       const browser = await givePassword()
       await browser.submit({ code: ` ${code.toLowerCase().replaceAll('-', ' ')}` })
@@ -279,7 +279,10 @@ describe('a client', () => {
 
       expect(await claimsFor(codeIn(browser.url))).toMatchObject({ acr: '2', amr: ['pwd', 'otp', 'mfa'] })
     })
-    expect(await claimsFor(codeIn(await approveClient(pod.app, client, 'dan')))).toMatchObject({ acr: '0', amr: ['pwd'] })
+    expect(await claimsFor(codeIn(await approveClient(pod.app, client, 'dan')))).toMatchObject({
+      acr: '0',
+      amr: ['pwd'],
+    })
   })
 
   it('gets an error if it needs two factors and the user has one', async () => {
@@ -291,7 +294,7 @@ describe('a client', () => {
     expect(browser.url.searchParams.get('error')).toBe('unmet_authentication_requirements')
   })
 
-  it('that needs two factors asks a session with one factor only for the code', async () => {
+  it('that needs two factors gets only the page for the code in a session with one factor', async () => {
     await withFactor(async ({ secret }, browser) => {
       const { authenticatedAt } = await pod.pod.db('browserSessions').orderBy('beganAt', 'desc').first()
       await browser.visit(client.address({ claims: ESSENTIAL }))

@@ -91,7 +91,7 @@ describe('every page of the settings', () => {
 })
 
 describe('the pages', () => {
-  it('change language and time zone, and name what is wrong', async () => {
+  it('change language and time zone, and name invalid fields', async () => {
     await dan.visit('/settings')
     await dan.submit({ language: 'en', time_zone: 'America/New_York' }, '/settings')
     expect(dan.page.body).toContain('Your changes are saved.')
@@ -103,7 +103,7 @@ describe('the pages', () => {
     expect(dan.page.body).toContain('<a href="#language">')
   })
 
-  it('change the whole profile, with one message for it, and none if nothing is new', async () => {
+  it('change all of the profile, with one message for it, and none if nothing changes', async () => {
     const messages = () => pod.pod.db('outbox').whereRaw(`data::text like '%"profile"%'`).count()
     await dan.visit('/settings/profile')
     const fields = {
@@ -177,7 +177,7 @@ describe('the pages', () => {
   })
 })
 
-describe('a mailbox from which mails come back', () => {
+describe('a mailbox that rejects mails', () => {
   it('has an alert on the pages of its owner', async () => {
     const alert = 'E-mails to your address bounce.'
     expect((await dan.visit('/settings')).body).not.toContain(alert)
@@ -230,7 +230,7 @@ describe('notices of the moderators', () => {
 })
 
 describe('a change that needs a proof', () => {
-  it('asks for the password after ten minutes, and returns to the settings or the console only', async () => {
+  it('requires the password after ten minutes, and returns to the settings or the console only', async () => {
     await withOldProof(async () => {
       const browser = await pod.signedIn('dan')
       pod.later(660)

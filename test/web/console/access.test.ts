@@ -183,7 +183,7 @@ describe('the routes of the console', () => {
 describe.each(Object.entries(PAGES))('GET %s', (pattern, needed) => {
   const path = pathFor(pattern)
 
-  it('sends visitors to the sign-in page and back, and hides itself from users without a role', async () => {
+  it('sends visitors to the sign-in page and back, and does not exist for users without a role', async () => {
     const visited = await send('visitor', 'GET', `${path}?state=open`)
     const withoutRole = await send('dan', 'GET', path)
     const unknown = await send('dan', 'GET', '/nothing-is-here')
@@ -241,7 +241,8 @@ describe.each(Object.entries(ACTIONS))('POST %s', (pattern, needed) => {
       { 'sec-fetch-site': 'same-site' },
       { origin: 'null', 'sec-fetch-site': 'cross-site' },
     ]
-    for (const headers of others) expect((await send(name, 'POST', path, { headers, payload: form })).statusCode).toBe(403)
+    for (const headers of others)
+      expect((await send(name, 'POST', path, { headers, payload: form })).statusCode).toBe(403)
     for (const headers of [{ origin: console.url }, { origin: 'null', 'sec-fetch-site': 'same-origin' }]) {
       expect((await send(name, 'POST', path, { headers, payload: form })).statusCode).not.toBe(403)
     }

@@ -251,7 +251,7 @@ describe('a report', () => {
 })
 
 describe('a person', () => {
-  it('is found, and shows what restricts them and why', async () => {
+  it('is found, with all restrictions and their reasons', async () => {
     const author = await addRemotePerson(console.pod, 'sam@sam.example')
     expect((await mod.visit('/admin/people?q=sam%40')).body).toContain(`/admin/people/${author.guid}`)
     expect((await mod.visit('/admin/people?q=nobody-at-all')).body).toContain('Search for a part of a name')
@@ -298,7 +298,7 @@ describe('a rule for pods', () => {
     expect((await sendTo(mod, '/admin/rules', { ...form, domain: 'com' })).statusCode).toBe(422)
   })
 
-  it('comes from a list: a plan, the ticked rows, and the undo', async () => {
+  it('is imported from a list: a plan, the ticked rows, and the undo', async () => {
     const { body } = await adm.visit('/admin/rules/import')
     const [, token = ''] = /rules\/import"[^>]*>\s*<input type="hidden" name="form" value="([^"]*)"/.exec(body) ?? []
     const parts = { form: token, mode: 'keep', file: 'one.example\r\ntwo.example\r\n*.example*\r\n' }

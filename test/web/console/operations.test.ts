@@ -131,7 +131,7 @@ describe('dead letters', () => {
 
   const failures = async () => (await console.pod.db('outbox').select('failedAt')).map(({ failedAt }) => failedAt)
 
-  it('are listed and shown without their payload, with what their fault means', async () => {
+  it('are listed and shown without their payload, with an explanation of their fault', async () => {
     const list = await adm.visit('/admin/dead-letters?queue=inbound')
     const [, id = ''] = /dead-letters\/(outbox-\d+)/.exec(list.body) ?? []
     const shown = await adm.visit(`/admin/dead-letters/${id}`)
@@ -256,7 +256,7 @@ describe('every change', () => {
 })
 
 describe('the checks of the pod', () => {
-  it('are on a page, what needs an action first, and a failed one is a warning of the overview', async () => {
+  it('are on a page, those that need an action first, and a failed one is a warning of the overview', async () => {
     adm = await console.signedIn('adm')
     expect((await adm.visit('/admin/checks')).body).toContain('No check was made yet.')
     const check = { message: 'Because <b>of it</b>.', certificateEndsAt: null }
@@ -331,7 +331,7 @@ describe('the overview', () => {
 })
 
 describe('the page of a pod', () => {
-  it('shows what was exchanged on each day, and how long deliveries took', async () => {
+  it('shows the messages of each day, and the duration of deliveries', async () => {
     const { podId } = await addRemotePerson(console.pod, 'ruth@busy.example')
     countDelivery(console.pod.db, 'busy.example', { isDelivered: true, ms: 40 })
     countReceived(console.pod.db, 'busy.example', 'received')

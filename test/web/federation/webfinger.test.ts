@@ -42,7 +42,7 @@ describe('GET /.well-known/webfinger', () => {
     })
   })
 
-  it('is what other pods can read', async () => {
+  it('has the form that other pods read', async () => {
     const { body } = await ask('acct:ann@p.example')
 
     expect(readWebFinger(body, 'ann@p.example')).toEqual({

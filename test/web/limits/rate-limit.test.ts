@@ -7,7 +7,7 @@ const now = () => new Date()
 const addressOf = (network: number) => `2001:db8:1:${network.toString(16)}::1`
 
 describe('a rate limit of network addresses', () => {
-  it('still knows an address after each network of one IPv6 /48 has made a request', () => {
+  it('keeps the count of an address after each network of one IPv6 /48 has made a request', () => {
     const limit = openRateLimit({ limit: 'pages', times: 20, perSeconds: 300, sources: 20_000, now })
     for (let time = 0; time < 20; time += 1) limit('203.0.113.1')
     for (let network = 0; network < 65_536; network += 1) {

@@ -68,7 +68,7 @@ it('a second request while one is waiting, and one of no kind, are refused on th
   expect(dan.page.body).toContain('Choose what to export.')
 })
 
-it('a deleted export is gone with its file', async () => {
+it('an export is deleted with its file', async () => {
   const [waiting, ready] = await exportsOf()
   await dan.visit('/settings/export')
   await dan.submit({ id: ready.uid }, '/settings/export/delete')

@@ -292,7 +292,7 @@ describe('the page of imports', () => {
     expect(await uploads()).toEqual([])
   })
 
-  it('answers 503 while the uploads of all accounts take the whole space, and takes the next one when it is free', async () => {
+  it('answers 503 while the uploads of all accounts use all of the space, and accepts the next one when it is free', async () => {
     const mod = await pod.signedIn('mod')
     expect((await upload({ archive: zipped(archive()) }, mod)).statusCode).toBe(303)
     const { importTotalBytes } = pod.pod.config
@@ -382,7 +382,7 @@ describe('the page of imports', () => {
     expect(found.counts.posts).toMatchObject({ imported: 0 })
   })
 
-  it('says so if only the operator imports, or no one', async () => {
+  it('reports that only the operator imports, or that imports are off', async () => {
     for (const [mode, text] of [
       ['operator', 'Only the operator of this pod can import'],
       ['off', 'does not import archives'],

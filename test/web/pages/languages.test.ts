@@ -83,7 +83,7 @@ describe('the language of a page', () => {
     await pod.pod.db('users').where({ username: 'alice' }).update({ language: 'en' })
   })
 
-  it('is what an application asks for with ui_locales', async () => {
+  it('is the one that an application requests with ui_locales', async () => {
     const client = await registerTestClient(pod.app)
     const reader = browser()
 
@@ -126,7 +126,7 @@ describe('a sign-up', () => {
 })
 
 describe('/settings/following', () => {
-  it('follows a tag and a person, and names what is wrong', async () => {
+  it('follows a tag and a person, and names invalid fields', async () => {
     await createUser(pod.pod, { username: 'quin', password: PASSWORD })
     const reader = browser()
     await reader.visit('/users/sign_in')

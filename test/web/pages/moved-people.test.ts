@@ -60,7 +60,7 @@ async function moveOf(from: Pick<LocalUser, 'id' | 'address'>, to: FakePerson) {
 
 const get = (url: string, accept = 'text/html') => api.app.inject({ url, headers: { accept } })
 
-it('WebFinger of the old address goes on, with a link to the signed message of the move', async () => {
+it('WebFinger still answers for the old address, with a link to the signed message of the move', async () => {
   const answer = await get(`/.well-known/webfinger?resource=acct:${ann.address}`)
 
   expect(answer.statusCode).toBe(200)
@@ -170,7 +170,7 @@ it('private messages for the old account are accepted', async () => {
   expect(statusCode).toBe(202)
 })
 
-it('a comment that comes late goes on to the new pod unchanged, and its author learns of the move', async () => {
+it('a late comment is forwarded to the new pod unchanged, and its author gets the message of the move', async () => {
   const post = await addPost(api.pod, (await api.pod.db('people').where({ address: quin.address }).first()) as never)
   const carl = fakePods.person('carl@c.example')
   const author = await addRemotePerson(api.pod, carl.address, carl)
@@ -219,7 +219,7 @@ it('a comment that comes late goes on to the new pod unchanged, and its author l
   expect(await api.pod.db('outbox').where({ name: 'forward-envelope' })).toEqual([])
 })
 
-it('a private comment that comes late goes on to the new identity alone, and its author learns of the move', async () => {
+it('a late private comment is forwarded to the new identity alone, and its author gets the message of the move', async () => {
   const author = (await api.pod.db('people').where({ address: quin.address }).first()) as never
   const post = await addPost(api.pod, author, { public: false })
   const dora = fakePods.person('dora@d.example')

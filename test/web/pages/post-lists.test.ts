@@ -187,7 +187,7 @@ describe('GET /public/:name.atom', () => {
 describe('GET /oembed', () => {
   const oembed = (url: string, more = '') => pod.inject(`/oembed?url=${encodeURIComponent(url)}${more}`)
 
-  it('describes a public post, as its page says', async () => {
+  it('describes a public post, as the link of its page names it', async () => {
     const post = await publish('Hello <i>all</i>')
     const url = `https://p.example/posts/${post.guid}`
 
@@ -217,7 +217,7 @@ describe('GET /oembed', () => {
     expect(body.html).toBeUndefined()
   })
 
-  it('knows no private post, no post of another pod and no other address', async () => {
+  it('answers 404 for a private post, a post of another pod and any other address', async () => {
     const secret = await publish('Secret', { public: false, aspectIds: [aspectId] })
     const remote = await addPost(pod.pod, quin)
     const urls = [

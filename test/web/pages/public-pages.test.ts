@@ -38,7 +38,7 @@ async function where(url: string): Promise<readonly [number, unknown]> {
 }
 
 describe('GET /posts/:guid', () => {
-  it('is a page for a public post of our people', async () => {
+  it('is a page for a public post of local people', async () => {
     const post = await publish({
       text: '# Hi <b>all</b>\n\nwith @{quin@q.example} #Tea and diaspora://ann@p.example/post/nothing-is-there0',
       poll: { question: 'Tea <3?', answers: ['<Yes>', 'No'] },

@@ -56,7 +56,7 @@ const documentWith = (template: unknown) => (response: ServerResponse) =>
   )
 
 describe('the form that follows a person from another pod', () => {
-  it('stands on the page of a local person, whose policy allows this target only', async () => {
+  it('is on the page of a local person, whose policy allows this target only', async () => {
     const { headers, body } = await pod.inject(path)
 
     expect(body).toContain(`action="${path}/follow"`)

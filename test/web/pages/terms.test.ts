@@ -59,7 +59,7 @@ describe('the terms of the operator', () => {
     for (const path of ['/', '/users/sign_up']) expect((await pod.inject(path)).body).toContain('href="/terms"')
   })
 
-  it('must be ticked for a sign-up, and keep what was entered', async () => {
+  it('must be ticked for a sign-up, and the entered values are kept', async () => {
     const reader = await signUp('anna', {})
 
     expect([reader.page.statusCode, await userRow('anna')]).toEqual([422, undefined])

@@ -51,7 +51,7 @@ describe('authentication', () => {
   })
 
   it.each(['Basic YWxpY2U6c2VjcmV0', 'Bearer', 'Bearer ', `Token ${UNKNOWN}`])(
-    'takes the header "%s" for no token',
+    'treats the header "%s" as a missing token',
     async (authorization) => {
       const response = await pod.inject({ url: '/api/v1/user', headers: { authorization } })
 

@@ -93,7 +93,7 @@ describe('the server of the operator', () => {
     ).toBeGreaterThan(0)
   })
 
-  it('reports queue lengths and the process itself', async () => {
+  it('reports queue lengths and figures of the process', async () => {
     await pod.pod.db('outbox').insert({ queue: 'maintenance', name: 'nothing' })
 
     const { body } = await operator.inject('/metrics')

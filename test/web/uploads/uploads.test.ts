@@ -105,7 +105,7 @@ describe('GET /uploads/images/:name', () => {
     expect(headers['cache-control']).toBe('no-store')
   })
 
-  it('is as good where there is no folder at all', async () => {
+  it('answers the same without a folder', async () => {
     await using other = await buildPod({ environment: { DATA_DIR: join(folder, 'nowhere') } })
 
     expect((await other.inject('/uploads/images/a1.png')).statusCode).toBe(404)
