@@ -230,7 +230,7 @@ describe('UPLOADS_DIR', () => {
   })
 })
 
-it('takes pictures of up to ten megabytes, or as many as the operator wants', () => {
+it('accepts pictures of up to ten megabytes, or of the size in the setting', () => {
   expect(readConfig({}).photoBytes).toBe(10 * 2 ** 20)
   expect(readConfig({ PHOTO_BYTES: '65536' }).photoBytes).toBe(65_536)
   expect(faultsOf({ PHOTO_BYTES: '0' })).toEqual([expect.stringMatching(/^PHOTO_BYTES must be .+\.$/)])

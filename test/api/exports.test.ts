@@ -210,7 +210,7 @@ describe('exports', () => {
     expect(await state(small.id)).toBe('ready')
   })
 
-  it('of a dead worker begin again, three times in all', async () => {
+  it('of a worker that has died begin again, three times in all', async () => {
     const { id } = (await request('copy')).body
     const die = () => api.pod.db.raw(`update exports set state = 'running', alive_at = now() - interval '2 minutes'`)
     await die()

@@ -477,7 +477,7 @@ describe('a POST with an Idempotency-Key after a failure', () => {
       expect(await done()).toHaveLength(1)
     })
 
-    it('a request that was taken for dead has no effect after another one has taken its key', async () => {
+    it('a request that counts as dead has no effect after another one has claimed its key', async () => {
       const { end, answered } = await begin('asleep', (_value, pod) => doIt(pod))
       await passTime('asleep', 241)
       expect((await attempt('asleep')).json()).toEqual({ calls: 2 })

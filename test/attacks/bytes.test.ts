@@ -65,7 +65,7 @@ describe('S30: XML that holds', () => {
     expect(fakePods.requests.slice(asked)).toEqual([])
   })
 
-  it('nothing of a file reaches a text', async () => {
+  it('no part of a file gets into a text', async () => {
     expect(existsSync('/etc/passwd')).toBe(true)
     const post = writeEntity(postBy(quin)).replace('Hello', '&f;')
 

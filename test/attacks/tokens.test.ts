@@ -35,9 +35,13 @@ describe('S70: a dump of the database', () => {
   it('contains no usable token, code, secret, session or password', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)
-    const code = codeIn(await approveClient(pod.app, client, 'alice', { parameters: { scope: 'openid profile' }, browser }))
+    const code = codeIn(
+      await approveClient(pod.app, client, 'alice', { parameters: { scope: 'openid profile' }, browser }),
+    )
     const given = (await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })).json()
-    const unused = codeIn(await approveClient(pod.app, client, 'alice', { parameters: { scope: 'openid profile' }, browser }))
+    const unused = codeIn(
+      await approveClient(pod.app, client, 'alice', { parameters: { scope: 'openid profile' }, browser }),
+    )
     expect(await statusOf(given.access_token)).toBe(200)
     const secrets = [given.access_token, given.refresh_token, given.id_token, code, unused, client.secret, alice.token]
     // The cookies of single requests hold a time.
@@ -74,7 +78,10 @@ describe('S70: a dump of the database', () => {
 describe('S71: a code', () => {
   const begin = async (parameters: Record<string, string | undefined> = {}, metadata = {}) => {
     const client = await registerTestClient(pod.app, metadata)
-    return { client, code: codeIn(await approveClient(pod.app, client, 'alice', { parameters: { scope: 'profile', ...parameters } })) }
+    return {
+      client,
+      code: codeIn(await approveClient(pod.app, client, 'alice', { parameters: { scope: 'profile', ...parameters } })),
+    }
   }
 
   it('comes back with the state of the client and the name of the pod', async () => {
@@ -237,7 +244,7 @@ describe('S73: guessing a password', () => {
     later = 0
   })
 
-  it('costs the same work whether there is such a name or not, and is answered alike', async () => {
+  it('costs the same work for known and unknown names, and has the same response', async () => {
     const answers = await Promise.all(
       ['alice', 'nobody-here', 'root', "alice' --", 'alice@elsewhere.example'].map(async (username) => {
         const browser = openBrowser(pod.app, POD)

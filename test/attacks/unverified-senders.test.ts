@@ -77,7 +77,7 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
     expect(counts.waiting + counts.active + counts.delayed).toBe(0)
   }
 
-  it('20 000 of them on two hosts that never answer delay neither a newcomer nor a search', async () => {
+  it('20 000 of them on two hosts that never answer delay neither a new host nor a search', async () => {
     for (const host of ['tar1.example', 'tar2.example']) openTarpit(host)
     await flood(20_000, (index) => unsigned(`u${index}@tar${(index % 2) + 1}.example`))
     await greetFromNewPod()
@@ -99,7 +99,7 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
     expect(asked.length).toBeLessThanOrEqual(2 * SIGNER_LIMITS.attemptsAtUnknownHost)
   }, 420_000)
 
-  it('2 000 invented hosts of one domain stand behind a newcomer', async () => {
+  it('2 000 invented hosts of one domain are looked up after a new host', async () => {
     for (let host = 0; host < 2_000; host += 1) openTarpit(`h${host}.wild.example`)
     await flood(2_000, (index) => unsigned(`eve@h${index}.wild.example`))
 
@@ -118,7 +118,7 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
     })
   }, 420_000)
 
-  it('150 messages of four mebibytes leave next to nothing, and the longest legal post of a newcomer is stored', async () => {
+  it('of 150 messages of four mebibytes almost no bytes are kept, and the longest legal post of a new host is stored', async () => {
     await pod.db('waiting').delete()
     const payload = 'x'.repeat(3 * MEBIBYTE) // four mebibytes in base64
     openTarpit('big.example')

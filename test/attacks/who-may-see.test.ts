@@ -108,7 +108,7 @@ it('S60: entities of other users are answered as missing in every call, and stay
   expect(await stateOfThings()).toBe(before)
 })
 
-it('S60: lists have nothing of it either, and neither has a page without a sign-in', async () => {
+it('S60: lists do not contain it either, nor do pages without a sign-in', async () => {
   const lists = operations.filter(({ method, pathParameters }) => method === 'GET' && pathParameters.length === 0)
   for (const operation of lists) {
     const { body } = await tryCall(api.app, operation, { token: api.eve.token })

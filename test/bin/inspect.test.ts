@@ -74,7 +74,7 @@ describe('the command that inspects a message', { timeout: 180_000 }, () => {
     expect(await traces()).toBe(0)
   })
 
-  it('fetches missing entities with the option for it, and still stores nothing of the message', async () => {
+  it('fetches missing entities with the option for it, and does not store the message', async () => {
     const result = await inspectEntity(post, '--fetch')
 
     expect(result).toMatchObject({

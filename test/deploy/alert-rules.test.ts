@@ -82,7 +82,7 @@ const ALERTS = {
   ],
 }
 
-it('has a rule for each condition that an operator must learn of', () => {
+it('has a rule for each condition that needs an operator', () => {
   const { groups } = parse(read('prometheus/rules.yml'))
   const rules: readonly { alert: string; labels: { severity: string } }[] = groups.flatMap(
     ({ rules }: { rules: readonly object[] }) => rules,

@@ -243,7 +243,7 @@ describe('mintToken', () => {
 })
 
 describe('openViewers', () => {
-  it('finds out at the same moment who several are, one of them twice, and remembers none of them', async () => {
+  it('finds several viewers at once, one of them twice, and caches none', async () => {
     await make('first-of-two')
     await make('second-of-two')
     const [first, second] = [await rowsOf('first-of-two'), await rowsOf('second-of-two')]
@@ -263,7 +263,7 @@ describe('openViewers', () => {
 })
 
 describe('revokeToken', () => {
-  it('ends this token and no other, and leaves no authorization of the operator behind', async () => {
+  it('revokes this token and no other, and leaves no authorization of the operator', async () => {
     await make('revoker')
     const one = await mintToken(pod, 'revoker', { scopes: [], lifetime: DAY })
     const other = await mintToken(pod, 'revoker', { scopes: [], lifetime: DAY })

@@ -35,7 +35,7 @@ async function findInvolved({ id }: Pick<Post, 'id'>): Promise<Record<string, bo
   return Object.fromEntries(rows.map(({ username, upToDate }) => [username, upToDate]))
 }
 
-it('begin with the post for its author, and with the first deed under it for others', async () => {
+it('activity entries begin with the post for its author, and with the first interaction for others', async () => {
   const post = await publish()
   expect(await findInvolved(post)).toEqual({ ann: true })
 
@@ -45,7 +45,7 @@ it('begin with the post for its author, and with the first deed under it for oth
   expect(await findInvolved(post)).toEqual({ ann: true, ben: true, cem: true })
 })
 
-it('begin for the author of a root where it is reshared', async () => {
+it('activity entries of the author of a root begin with a reshare', async () => {
   const root = await publish()
 
   const reshare = await createReshare(test.pod, ben, root.guid)
@@ -54,7 +54,7 @@ it('begin for the author of a root where it is reshared', async () => {
   expect(await findInvolved(reshare)).toEqual({ ben: true, ann: true })
 })
 
-it('move on with each comment, for those too who have heard no more of it in between', async () => {
+it('activity entries move forward with each comment, also for users who muted the post', async () => {
   const post = await publish()
   await subscribeToPost(test.pod, ben, post.guid)
   await mutePost(test.pod, ben, post.guid)

@@ -82,7 +82,7 @@ describe('commenting', () => {
     expect(await participationsOf(pod.pod, post)).toEqual([{ authorId: ben.personId, count: 5 }])
   })
 
-  it('makes a muted post heard again', async () => {
+  it('ends the muting of the post', async () => {
     const post = await publish()
     await pod.pod.db('mutedPosts').insert({ userId: ben.userId, postId: post.id })
 

@@ -93,7 +93,7 @@ describe('adding a person to an aspect', () => {
     expect((await contacts()).every(({ sharing, receiving }) => sharing && receiving)).toBe(true)
   })
 
-  it('is returned at once by who wants that', async () => {
+  it('is returned at once by users with that setting', async () => {
     await pod.db('users').where({ id: ben.viewer.userId }).update({ followBackAspectId: ben.friends })
 
     await add(ann, ann.family, ben)

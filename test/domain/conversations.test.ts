@@ -146,7 +146,7 @@ describe('a message', () => {
 })
 
 describe('the list of conversations', () => {
-  it('has the newest first, by pages that meet', async () => {
+  it('has the newest first, in pages without gaps', async () => {
     const all: string[] = []
     for (let index = 0; index < 5; index += 1) {
       const frozen = { ...pod, now: () => new Date(2026, 0, 1 + Math.floor(index / 2)) }

@@ -263,7 +263,7 @@ describe('taking back', () => {
       expect(await participationsOf(pod.pod, root)).toEqual([{ authorId: ben.personId, count: 1 }])
     })
 
-    it('can be taken back by its author only, with a token that may', async () => {
+    it('can be deleted by its author only, with a token for it', async () => {
       const [post, hidden] = [await publish(), await addPost(pod.pod, { id: ann.personId }, { public: false })]
       const careful = { ...ann, scopes: new Set([...ann.scopes].filter((scope) => scope !== 'private:modify')) }
 
@@ -338,7 +338,7 @@ describe('taking back', () => {
       expect(await read(post)).toMatchObject({ commentsCount: 0 })
     })
 
-    it('is taken back from whom it mentioned', async () => {
+    it('is retracted at the people whom it mentions', async () => {
       const post = await publish()
       const { guid } = await comment(ben, post, 'Look, @{quin@q.example}')
 
@@ -359,7 +359,7 @@ describe('taking back', () => {
       expect(await outgoingMessages()).toMatchObject([{ sender: 'ben@pod.example', readers: ['q.example'] }])
     })
 
-    it('can be taken back by its author and that of the post, once', async () => {
+    it('can be deleted by its author and that of the post, once', async () => {
       const [post, other] = [await publish(), await addPost(pod.pod, quin)]
       const [own, foreign] = [await comment(ann, post), await commentFrom(remy, other)]
       const remove = (viewer: Viewer, under: Post, { guid }: { readonly guid: string }) =>

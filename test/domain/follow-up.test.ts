@@ -69,7 +69,7 @@ describe('the follow-up', () => {
     expect(await domainPod.dispatched()).toEqual([{ record: 'post', guid }])
   })
 
-  it('a reshare of a remote post requests the rest from its author', async () => {
+  it('a reshare of a remote post subscribes to the post', async () => {
     const root = await addPost(pod, domainPod.quin)
 
     const { guid } = await createReshare(pod, ben, root.guid)

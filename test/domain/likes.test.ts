@@ -136,7 +136,7 @@ describe('liking', () => {
     ])
   })
 
-  it('makes a muted post heard again', async () => {
+  it('ends the muting of the post', async () => {
     const post = await publish()
     await domainPod.pod.db('mutedPosts').insert({ userId: ben.userId, postId: post.id })
 
@@ -166,7 +166,7 @@ describe('liking', () => {
     expect(await likesOf(post)).toBe(0)
   })
 
-  it('can be taken back: the count goes, the notification stays', async () => {
+  it('can be deleted: the counter is lowered, the notification stays', async () => {
     const post = await publish()
     await like(ben, post)
 

@@ -86,7 +86,7 @@ describe('a notice at once', () => {
     expect(smtp.mails).toEqual([])
   })
 
-  it('has nothing of private texts: comments, messages and subjects', async () => {
+  it('contains no private text: comments, messages and subjects', async () => {
     await comments('immediate')
     await alice.post(`/api/v1/aspects`, { name: 'Close' })
     const [aspect] = (await alice.get('/api/v1/aspects')).json()
@@ -296,7 +296,7 @@ describe('reports of a minute', () => {
     expect(listMails()).toHaveLength(3)
   })
 
-  it('cause one mail, also if none of them sees that of the other', async () => {
+  it('cause one mail, also if their transactions do not see each other', async () => {
     const { bob: one, dora: other } = await opened.people('bob', 'dora')
     const posts = [await post('Spam one'), await post('Spam two')] as const
     const { db } = opened.pod

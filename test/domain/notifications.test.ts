@@ -450,7 +450,7 @@ describe('notifications', () => {
       expect(await Notification.query(db).findOne({ guid })).toMatchObject({ read: false })
     })
 
-    it('show the first fifty of very many actors', async () => {
+    it('show the first fifty of many actors', async () => {
       const mine = await post(gus)
       const actorsOfLikes: Awaited<ReturnType<typeof addRemotePerson>>[] = []
       for (let index = 0; index < 60; index += 1) {

@@ -107,7 +107,7 @@ describe('muting', () => {
     expect(await domainPod.dispatched()).toMatchObject([{ record: 'comment' }])
   })
 
-  it('silences one’s own post too', async () => {
+  it('works for one’s own post too', async () => {
     const post = await publish()
     await subscribeToPost(domainPod.pod, ann, post.guid)
 
@@ -157,7 +157,7 @@ describe('hiding', () => {
     expect(await domainPod.pod.db('hiddenPosts')).toEqual([])
   })
 
-  it('keeps comments of others quiet', async () => {
+  it('ends notifications about comments of others', async () => {
     const post = await publish()
     await subscribeToPost(domainPod.pod, ben, post.guid)
     await setPostHidden(domainPod.pod, ben, post.guid, true)

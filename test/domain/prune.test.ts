@@ -215,7 +215,7 @@ it('an old remote post is removed; one that a local person has touched, or that 
   }
 })
 
-it('a run removes at most as many rows as wanted, and the next one the rest', async () => {
+it('a run removes at most the given number of rows, and the next one the rest', async () => {
   const posts = [await addOldPost(), await addOldPost(), await addOldPost()]
 
   expect(await prune(test.pod, options({ limit: 2 }))).toMatchObject({ rows: 2 })

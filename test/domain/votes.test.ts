@@ -96,7 +96,7 @@ describe('voting', () => {
     expect((await domainPod.participationsOf(post)).map(({ authorId }) => authorId)).not.toContain(ben.personId)
   })
 
-  it('needs an answer of this very poll', async () => {
+  it('needs an answer of the same poll', async () => {
     const other = await pollOf(await ask())
     const none = await publishPost(domainPod.pod, ann, { text: 'Nothing to ask', public: true })
 

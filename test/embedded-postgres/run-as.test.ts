@@ -22,7 +22,7 @@ it('PostgreSQL runs as the current user, unless that is root', async () => {
   expect(runAs).toMatchObject(isRoot() ? { uid: expect.any(Number) } : { kind: 'myself' })
 })
 
-it('PostgreSQL serves from a closed home', async () => {
+it('PostgreSQL runs in a home folder without access for others', async () => {
   const home = await makeClosedHome()
 
   const server = await startEmbeddedPostgres(home, { fast: true })
@@ -42,7 +42,7 @@ it('PostgreSQL runs for a user without a name if user namespaces exist, and othe
   )
 })
 
-it('PostgreSQL starts again after a closed home was opened', async () => {
+it('PostgreSQL starts again after such a home folder was opened', async () => {
   const home = await makeClosedHome()
   const closed = await startEmbeddedPostgres(home, { fast: true })
   await query(closed.url, 'create table kept as select 42 as answer')

@@ -286,7 +286,7 @@ describe('two batches about the same posts', () => {
     expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ commentsCount: 2 })
   })
 
-  it('take what one person says twice in the order of the posts', async () => {
+  it('store messages that one person sends twice in the order of the posts', async () => {
     const [one, other] = [await addPost(pod, ann), await addPost(pod, ann)]
     const likeOf = (post: Post, digit: string) => likeBy(quin, post, { guid: digit.repeat(32) })
     const insert = async (transaction: Knex.Transaction, post: Post, guid: string) => {

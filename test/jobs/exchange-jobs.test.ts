@@ -362,7 +362,7 @@ describe('an empty queue', () => {
     await close()
   })
 
-  it('is not known as empty after a wait without a notification: the connection may be dead', async () => {
+  it('is not known as empty after a wait without a notification: the connection may be lost', async () => {
     const { empty, close } = await listen()
     empty.beginFetch()(rest)
 

@@ -581,7 +581,7 @@ describe('the repository', () => {
     expect(await countsAfter(true)).toEqual([0, 0, 0, 0])
   })
 
-  it('forgets old backups and the pictures that only they have, never the newest', async () => {
+  it('deletes old backups and the pictures that only they have, never the newest', async () => {
     const [first, second] = [await source.backUp(), await source.backUp()]
     const photo = await Photo.query(source.pod.db).whereNull('remotePath').first().throwIfNotFound()
     await Photo.query(source.pod.db).deleteById(photo.id)

@@ -70,7 +70,7 @@ async function checkThrough(proxy: Proxy) {
 }
 
 describe('the checks of the pod at its own address', () => {
-  it('find nothing behind a right proxy, and are stored for API and metrics', async () => {
+  it('find no fault with a correct proxy, and are stored for API and metrics', async () => {
     const found = await checkThrough({})
     expect(found).toEqual({
       certificate: expect.stringMatching(/^ok: The certificate is valid for \d+ days\.$/),

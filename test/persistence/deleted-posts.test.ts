@@ -114,7 +114,7 @@ describe('a post with more rows under it than one transaction deletes', () => {
     expect(await countRowsBelow()).toEqual([0, 0, 0, 0, 0, 0])
   })
 
-  it('has no deliveries left of the rows that are purged with it', async () => {
+  it('has no deliveries of the rows that are purged with it', async () => {
     const post = await addPost(pod, quin)
     const [guid = ''] = await addComments(post, MANY)
     await destroyPost(post)

@@ -258,7 +258,7 @@ describe('an hCard', () => {
     expect(fields.get('uid')?.length).toBeLessThanOrEqual(HCARD_LIMITS.guidCharacters + 1)
   })
 
-  it('has its values behind any number of blanks', () => {
+  it('has its values after any number of blanks', () => {
     expect(readHcard(changeDocument(alice.guid, `${' \n'.repeat(1_000)}${alice.guid}`)).guid).toBe(alice.guid)
   })
 

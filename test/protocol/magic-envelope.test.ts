@@ -153,7 +153,7 @@ describe('an envelope of other software', () => {
     ],
   ])('is refused with %s', (_what, envelope, fault) => expect(faultOf(envelope)).toBe(fault))
 
-  it('is read alike in the usual form, which has a way of its own, and with a comment in it', () => {
+  it('is read equally in the usual form, which has a separate reader, and with a comment in it', () => {
     const base64 = fc.string({ unit: fc.constantFrom(...'AQgw-_+/=9 '), minLength: 1, maxLength: 12 })
     const part = fc.oneof(
       base64,

@@ -17,7 +17,7 @@ describe('a mention', () => {
     expect(readMentions('@{a; b{c @ ü; ann@p.example}')).toEqual([{ address: 'ann@p.example', name: 'a; b{c @ ü' }])
   })
 
-  it('is found behind one that is not closed or not one', () => {
+  it('is found after a mention that is not closed or not valid', () => {
     for (const start of ['@{ben ', '@{}', '@{ben@p.example ', '@{Ann ben@p.example} ', '} @{ ']) {
       expect(readMentions(`${start}@{ann@p.example}`)).toEqual([{ address: 'ann@p.example', name: undefined }])
     }

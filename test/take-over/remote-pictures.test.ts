@@ -10,7 +10,7 @@ import { startS3Store } from '../support/s3/s3-store.js'
 import { createOldPod, OLD_HOST, type OldPod } from '../support/take-over/old-pod.js'
 import { openTestTarget } from '../support/take-over/take-over-target.js'
 
-describe('pictures of an old pod that keeps them elsewhere', () => {
+describe('pictures of an old pod that stores them on another server', () => {
   let old: OldPod
   let server: Server
   let base: string

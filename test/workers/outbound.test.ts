@@ -114,7 +114,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     addEach.mockRestore()
   })
 
-  it('deliver nothing of a transaction that is rolled back', async () => {
+  it('deliver no message of a transaction that is rolled back', async () => {
     const addEach = vi.fn(pod.jobs.addEach)
     const watched = { ...pod, jobs: { ...pod.jobs, addEach } }
     const other = await otherPod()

@@ -422,7 +422,7 @@ describe('other targets', () => {
 })
 
 describe('the reporter', () => {
-  it('sees the own reports, and whether they are closed', async () => {
+  it('gets the own reports with their state', async () => {
     const { ivy } = await api.people('ivy')
     const second = await publish(api, bob, { text: 'More watches', public: true })
     await report(ivy)

@@ -131,7 +131,7 @@ describe('the purge of a person', () => {
     expect((await mod.post(`/actions/${action}/undo`, { reason })).body).toMatchObject({ changed: true })
   })
 
-  it('is not for local people; a person of whom nothing is left is forgotten', async () => {
+  it('is not for local people; a person without remaining rows is deleted', async () => {
     expect((await adm.post(`/people/${api.dan.guid}/purge`, { reason })).body).toMatchObject({ reason: 'not_remote' })
     const { guid, address } = await addRemotePerson(api.pod, 'nina@n.example')
 

@@ -236,7 +236,7 @@ describe('ignores operations that are already done, and shows every other error 
     expectError(await alice.delete(`/conversations/${guid}`), 404)
   })
 
-  it('a wrong value is a message in words', async () => {
+  it('a wrong value is answered with a readable message', async () => {
     const answer = await alice.post('/conversations', { ...talk(), recipients: [] })
 
     expectError(answer, 422)

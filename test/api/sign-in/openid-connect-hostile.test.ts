@@ -82,7 +82,7 @@ describe('a request', () => {
     },
   )
 
-  it('puts nothing of the redirect URI into the policy of a page', async () => {
+  it('adds no part of the redirect URI to the policy of a page', async () => {
     const redirectUri = 'https://a;sandbox,b.example/callback'
     const client = await registerTestClient(pod.app, { redirect_uris: [redirectUri] })
 
@@ -104,7 +104,9 @@ describe('a request', () => {
 it('ends all grants when a used code is sent again, regardless of other parameters', async () => {
   const client = await registerTestClient(pod.app)
   const { verifier, parameters } = pkce()
-  const code = codeIn(await approveClient(pod.app, client, 'alice', { parameters: { scope: 'profile', ...parameters } }))
+  const code = codeIn(
+    await approveClient(pod.app, client, 'alice', { parameters: { scope: 'profile', ...parameters } }),
+  )
   const use = (code_verifier: string) =>
     client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK, code_verifier })
   const { access_token: token } = (await use(verifier)).json()
@@ -121,7 +123,9 @@ it.each(['wrong', 'w w'.padEnd(43, 'w'), 'w'.repeat(129), 'ü'.repeat(43)])(
   async (verifier) => {
     const client = await registerTestClient(pod.app)
     const { parameters } = pkce()
-    const code = codeIn(await approveClient(pod.app, client, 'alice', { parameters: { scope: 'profile', ...parameters } }))
+    const code = codeIn(
+      await approveClient(pod.app, client, 'alice', { parameters: { scope: 'profile', ...parameters } }),
+    )
 
     const fields = { grant_type: 'authorization_code', code, redirect_uri: CALLBACK, code_verifier: verifier }
     const answer = await client.token(fields)

@@ -28,7 +28,9 @@ it('logs contain no credentials and no user input', async () => {
   const browser = openBrowser(pod.app, POD)
   const { verifier, parameters } = pkce()
 
-  const code = codeIn(await approveClient(pod.app, client, 'alice', { parameters: { nonce: 'a-nonce', ...parameters }, browser }))
+  const code = codeIn(
+    await approveClient(pod.app, client, 'alice', { parameters: { nonce: 'a-nonce', ...parameters }, browser }),
+  )
   const answer = await client.token({
     grant_type: 'authorization_code',
     code,
@@ -58,7 +60,7 @@ it('logs contain no credentials and no user input', async () => {
   }
 })
 
-it('binds the ID token to the access token that came with it', async () => {
+it('binds the ID token to the access token of the same response', async () => {
   await using pod = await buildPod()
   await pod.people('alice')
   const client = await registerTestClient(pod.app)

@@ -7,7 +7,7 @@ import { store } from './this-run.js'
 const MAX_P95_MS = 2_000
 const POSTS = 21
 
-it('F19: two hundred other pods are dead, and one is healthy', async () => {
+it('F19: two hundred other pods do not answer, and one does', async () => {
   const { violations, p95 } = await runDeadPods({
     store: store(),
     silent: 150,

@@ -295,7 +295,7 @@ describe('an account migration', () => {
     expect(await pod.db('comments').where({ guid: comment.guid }).first()).toMatchObject({ authorId: ann.id })
   })
 
-  it('to a local account lets it see which local people share with it, without a notification', async () => {
+  it('to a local account shows it the local people who share with it, without a notification', async () => {
     await addAspect(pod, ben.userId, [quin])
     await pod.db('claimed_followers').insert({ userId: ann.userId, personId: ben.id })
     await receive(

@@ -452,7 +452,7 @@ describe('an import that is stopped', () => {
     await expect(pauseImport(pod, by, 'paused')).rejects.toMatchObject({ reason: 'import_over' })
   })
 
-  it('stores nothing of a batch that ends after the pause', async () => {
+  it('does not store a batch that ends after the pause', async () => {
     const { id, uid } = await begin(fullArchive().archive)
     await pauseImport(pod, { userId: al.userId, uid }, 'paused')
     const progress = { phase: 'contacts', lines: 1, counts: {} }

@@ -50,7 +50,7 @@ async function begin(as: LocalUser, old: FakePerson, contacts: readonly string[]
 
 const stateOf = (id: number) => pod.db('imports').where({ id }).first('state', 'phase', 'lines')
 
-it('an import of many batches lets others run after each turn, and continues where it was', async () => {
+it('an import of many batches yields to others after each turn, and continues at its cursor', async () => {
   const local = Array.from({ length: IMPORT_LIMITS.batchItems + 1 }, (_, index) => `nobody${index}@pod.example`)
   const long = await begin(al, newOldAccount(), local)
   const short = await begin(bob, newOldAccount(), [])

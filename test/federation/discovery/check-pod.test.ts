@@ -162,7 +162,7 @@ describe('savePodCheck', () => {
   }
   const at = (minute: number) => new Date(Date.UTC(2026, 0, 1, 12, minute))
 
-  it('keeps since when a pod is offline, and forgets it when it is back', async () => {
+  it('stores since when a pod is offline, and deletes this when it is back', async () => {
     await RemotePod.query(pod.db).insert({ ...hostPort, checkWanted: true })
     const down: PodCheck = { status: 'net_failed', error: 'refused' }
 

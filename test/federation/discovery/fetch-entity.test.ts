@@ -246,7 +246,7 @@ describe('fetchEntity', () => {
     expect(requestsTo(quin).filter((path) => path.endsWith(missing))).toHaveLength(2)
   })
 
-  it('remembers no failure that a limit of this process has caused, for the author as for the post', async () => {
+  it('stores no failure that a limit of this process has caused, for the author and the post', async () => {
     const quin = newPerson()
     const entity = postBy(quin)
     fakePods.serve(quin, entity)

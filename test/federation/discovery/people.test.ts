@@ -379,7 +379,7 @@ describe('a person who closes their account', () => {
     ])
   })
 
-  it('leaves once, and only by their own word', async () => {
+  it('is closed once, and only by their own message', async () => {
     const remy = await pod.addRemotePerson('remy@r.example')
 
     expect(await receive(pod, publicMessage(remy, deletion()))).toEqual({ ...allStored, rejected: ['InvalidSender'] })

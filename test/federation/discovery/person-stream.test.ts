@@ -100,7 +100,7 @@ describe.each(queueBackends)('the stream of a person of another pod, with the qu
     expect(requestsFor(quin)).toEqual([])
   })
 
-  it('brings public posts of the person alone, those that are not known, and no more than its limit', async () => {
+  it('stores only unknown public posts of the person, up to its limit', async () => {
     const quin = newPerson()
     const remy = newPerson()
     const [known, reshared, ...posts] = publish(quin, PERSON_STREAM_LIMITS.posts + 5)
@@ -127,7 +127,7 @@ describe.each(queueBackends)('the stream of a person of another pod, with the qu
     expect(await storedOf(remy)).toEqual([foreign.guid])
   })
 
-  it('is left out where posts cannot be fetched, and brings the others', async () => {
+  it('leaves out posts that cannot be fetched, and stores the others', async () => {
     const quin = newPerson()
     const [good] = publish(quin, 1)
     if (good === undefined) throw new Error('There is no post.')
@@ -151,7 +151,7 @@ describe.each(queueBackends)('the stream of a person of another pod, with the qu
     expect(await storedOf(quin)).toEqual([])
   })
 
-  it('brings older posts on demand, before the oldest one that is known', async () => {
+  it('stores older posts on demand, before the oldest known one', async () => {
     const quin = newPerson()
     const [newest] = publish(quin, 1)
     const older = postBy(quin, { created_at: new Date('2023-05-06T07:08:09Z') })

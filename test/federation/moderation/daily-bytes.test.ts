@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => test.close())
 
-it('drops what a pod sends beyond its bytes of a day, except for retractions, and nothing of another pod', async () => {
+it('drops messages of a pod beyond its bytes of a day, except for retractions, and none of another pod', async () => {
   const pod = { ...test, config: { ...test.config, podBytesPerDay: LIMIT }, now: () => time }
   const send = (signer: RemotePerson, entity: Entity) => receive(pod, publicMessage(signer, entity))
   const passTime = (ms: number) => {

@@ -35,7 +35,7 @@ const ignored = { waiting: [], rejected: [], ignored: 1 }
 const remove = (type: 'post' | 'comment', guid: string) =>
   removeContent(pod, COMMAND_ACTOR, { type, guid }, { reason: 'Spam' })
 
-it('a removed post stays away when it is sent again, commented by its author or by others, or reshared', async () => {
+it('a removed post is not stored again when it is sent again, commented by its author or by others, or reshared', async () => {
   const post = postBy(quin)
   expect(await receive(pod, publicMessage(quin, post))).toEqual(allStored)
   expect(await remove('post', post.guid)).toMatchObject({ changed: true, retracted: false })
@@ -103,7 +103,7 @@ it('a reported post that its author retracts stays in the case with its text, an
   expect(await getCaseDetails(pod, COMMAND_ACTOR, id)).toMatchObject({ state: 'resolved' })
 })
 
-it('a removed comment stays away when the post author relays it again', async () => {
+it('a removed comment is not stored again when the post author relays it again', async () => {
   const post = postBy(quin)
   const comment = commentBy(remy, post)
   expect(await receive(pod, publicMessage(quin, post), publicMessage(quin, comment))).toEqual(allStored)
@@ -121,7 +121,7 @@ it('an entity of another author with the guid of a purged post is stored', async
   expect(await receive(pod, publicMessage(remy, postBy(remy, { guid: post.guid })))).toEqual(allStored)
 })
 
-it('a post stays away after the undo of its removal if the author has retracted it in the meantime', async () => {
+it('a post is not stored again after the undo of its removal if the author has retracted it in the meantime', async () => {
   const post = postBy(quin)
   await receive(pod, publicMessage(quin, post))
   const { action } = await remove('post', post.guid)

@@ -609,7 +609,7 @@ describe('the order', () => {
     expect(rounds.map(({ deliveries }) => deliveries)).toEqual([1, 8, 8, 4])
   })
 
-  it('puts messages of local users behind the relay that they refer to', async () => {
+  it('sends messages of local users after the relay that they refer to', async () => {
     const other = await otherPod()
     const relay = { ...retraction(newGuid()), target_type: 'Comment' } as Entity
     const guid = newGuid()
@@ -847,7 +847,7 @@ describe('a delivery run', () => {
     expect(await other.row()).toMatchObject({ failures: 1, status: 'net_failed' })
   })
 
-  it('is enqueued again behind the others when its time is over', async () => {
+  it('is enqueued again after the others when its time is over', async () => {
     const other = await otherPod()
     for (let n = 0; n < 3; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
     const waiting = (await pod.jobs.counts('outbound-slow')).waiting

@@ -162,7 +162,7 @@ describe('plain http after https', () => {
     expect(server.connections).toBe(0)
   })
 
-  it('keeps the reason of https when the host turns out to be public', async () => {
+  it('keeps the reason of https when the host is public', async () => {
     const closed = await serveHttp(() => {})
     await closed.close()
     const pods = testRemotePods({

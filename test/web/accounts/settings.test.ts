@@ -309,7 +309,7 @@ describe('sessions and applications', () => {
     },
   )
 
-  it('end one browser while this one stays; an authorization in between keeps one line', async () => {
+  it('end one browser while this one stays; a new authorization keeps one line', async () => {
     const client = await registerTestClient(pod.app)
     const [here, there] = [await pod.signedIn('mod'), await pod.signedIn('mod')]
     await approveClient(pod.app, client, 'mod', { browser: here })
@@ -427,7 +427,7 @@ describe('closing the own account', () => {
     await browser.submit({ username }, '/settings/close')
   }
 
-  it('needs the username, ends sessions and the access of applications, and can be taken back', async () => {
+  it('needs the username, ends sessions and the access of applications, and can be cancelled', async () => {
     const client = await registerTestClient(pod.app)
     const [here, there] = [await pod.signedIn('dan'), await pod.signedIn('dan')]
     const token = await tokenOf(client, here)
@@ -513,7 +513,7 @@ describe('closing the own account', () => {
     await browser.submit({}, '/settings/close/keep')
   })
 
-  it('is refused to the last admin, and taken back by no owner if a moderator closes', async () => {
+  it('is refused to the last admin, and cannot be cancelled by the owner if a moderator closes', async () => {
     const adm = await pod.signedIn('adm')
     await close(adm, 'adm')
     expect([adm.page.statusCode, (await userRow('adm')).closeAt]).toEqual([422, null])

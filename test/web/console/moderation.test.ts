@@ -48,7 +48,7 @@ const actionsOn = (targetGuid: string) =>
   console.pod.db('moderation_actions').where({ targetGuid }).orderBy('id').pluck('kind')
 
 describe('the content of a person', () => {
-  it('is hidden, removed and deleted from the page of the person, who is then forgotten', async () => {
+  it('is hidden, removed and deleted from the page of the person, whose data is then deleted', async () => {
     people += 1
     const address = `wave${people}@evil.example`
     const author = await addRemotePerson(console.pod, address)

@@ -353,7 +353,7 @@ describe('GET /fetch/:type/:guid', () => {
     expect(seals).toBe(1)
   })
 
-  it('serves nothing of closed accounts', async () => {
+  it('serves no content of closed accounts', async () => {
     const { gone } = await pod.people('gone')
     const viewer = await viewerOf(pod.pod, gone)
     const post = await publishPost(pod.pod, viewer, { text: 'Bye', public: true })

@@ -44,7 +44,7 @@ describe('a rate limit of network addresses', () => {
   })
 })
 
-it('a request that is taken back displaces no other source', () => {
+it('a request that is not counted displaces no other source', () => {
   const limit = openKeyedRateLimit<string>({ limit: 'pages', times: 1, perSeconds: 300, sources: 100, now })
   limit('first')
   for (let source = 0; source < 1_000; source += 1) limit(`source ${source}`)()

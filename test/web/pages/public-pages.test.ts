@@ -58,7 +58,7 @@ describe('GET /posts/:guid', () => {
     expect(body).not.toMatch(/<b>all|<i>|<Yes>|<red>|<script|style=|evil\.example| on[a-z]+=/)
   })
 
-  it('is a page that runs nothing and loads nothing from elsewhere', async () => {
+  it('is a page without scripts and without content of other servers', async () => {
     const post = await publish({ text: 'Look: ![cat](https://evil.example/cat.png) [x](javascript:alert(1))' })
     const remote = await Photo.query(pod.pod.db)
       .insert({
@@ -304,7 +304,7 @@ describe('GET /posts/:guid', () => {
     }
   })
 
-  it('sends to the pod where a public post is at home', async () => {
+  it('redirects to the pod of the author of a public post', async () => {
     const { guid } = await addPost(pod.pod, quin)
 
     expect(await where(`/posts/${guid}`)).toEqual([302, `https://q.example/posts/${guid}`])
@@ -410,7 +410,7 @@ describe('GET /people/:guid', () => {
     expect(back).toEqual(guids)
   })
 
-  it('cuts long posts and leads to the rest', async () => {
+  it('cuts long posts and links to the complete text', async () => {
     const { kim } = await pod.people('kim')
     const post = await publish({ text: 'y '.repeat(30_000) }, kim)
 

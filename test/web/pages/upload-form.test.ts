@@ -95,7 +95,7 @@ it.each([
   await expect.poll(spool).toEqual([])
 })
 
-it('the pod keeps nothing of a file whose sender goes away', async () => {
+it('the pod deletes the parts of a file whose sender disconnects', async () => {
   const { client, answer } = begin()
   answer.catch(() => {})
   client.write(head)

@@ -31,7 +31,7 @@ describe('routedUrl', () => {
 })
 
 describe('the classification of paths', () => {
-  it('does not take a name that only begins alike for the same folder', () => {
+  it('does not treat a name with the same beginning as the same folder', () => {
     expect(isJsonPath('/apian')).toBe(false)
     expect(isPrivate('/api-docs')).toBe(false)
     expect(isForOtherOrigins('/nodeinfos')).toBe(false)
