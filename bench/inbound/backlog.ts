@@ -5,11 +5,10 @@ import { median, medianCpu, type Result, spreadOf } from '../bench.js'
 import { FLOORS } from '../floors.js'
 import { processorTimesOf, timePerMessage } from '../machine/processor-time.js'
 import type { InboundSetup } from './inbound.js'
-import { partOf } from './inbound-corpus.js'
+import { firstMessages } from './inbound-corpus.js'
 import { isCorrect, resetRows, waitUntilWritten } from './inbound-pod.js'
 
-/** Tens of messages in a backlog. */
-const TENS = 600
+const BACKLOG_MESSAGES = 6_000
 const JOB_BATCH_SIZE = 500
 
 /** The measurement of one backlog. */
@@ -32,7 +31,7 @@ export async function measureBacklog(
   worker: ChildProcess,
   limit: number,
 ): Promise<Backlog> {
-  const corpus = partOf(whole, TENS)
+  const corpus = firstMessages(whole, BACKLOG_MESSAGES)
   await resetRows(services.db, corpus)
   const acceptedAt = new Date().toISOString()
   const jobs = corpus.messages.map(({ envelope }) => ({ acceptedAt, messages: [envelope] }))

@@ -8,7 +8,7 @@ import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import type { BenchOptions, Result } from '../bench.js'
 import { type BenchStores, openEachStore, type QueueStoreName } from '../machine/bench-stores.js'
 import { endProcess } from '../machine/child-process.js'
-import { type InboundCorpus, inboundCorpus, partOf } from './inbound-corpus.js'
+import { firstMessages, type InboundCorpus, inboundCorpus } from './inbound-corpus.js'
 import {
   countRows,
   environmentOf,
@@ -20,7 +20,7 @@ import {
 } from './inbound-pod.js'
 
 const BITS = 4096
-const TENS = 300
+const MESSAGES = 3_000
 const REPEAT_INTERVAL = 20
 const SENDERS = 32
 /** Slow enough that each kill happens during the load. */
@@ -38,7 +38,7 @@ const CRASHES = [
 
 /** A burst in which the worker is killed twice and Redis once. Each message with a 202 must be stored once, with correct counters. */
 export async function* benchCrash(_options: BenchOptions): AsyncGenerator<Result> {
-  const corpus = partOf(await inboundCorpus(BITS), TENS)
+  const corpus = firstMessages(await inboundCorpus(BITS), MESSAGES)
   for await (const { queue, stores } of openEachStore()) yield await measureCrashes(queue, stores, corpus)
 }
 

@@ -7,20 +7,26 @@ import { FLOORS } from '../floors.js'
 import { runPostLoad } from '../load/post-loader.js'
 import { processorTimesOf, timePerMessage } from '../machine/processor-time.js'
 import type { InboundSetup } from './inbound.js'
-import { type Bits, type InboundCorpus, makeOrphanComments, type OrphanComments, partOf } from './inbound-corpus.js'
+import {
+  type Bits,
+  firstMessages,
+  type InboundCorpus,
+  makeOrphanComments,
+  type OrphanComments,
+} from './inbound-corpus.js'
 import { addPerson, areCountsCorrect, type PodProcess, resetRows, waitUntilWritten } from './inbound-pod.js'
 
 const CONNECTIONS = 64
-/** Tens of good messages. As many have an invalid signature, an unknown host, an unknown parent, or a sender whose pod hangs. */
-const TENS = 100
+/** As many others have an invalid signature, an unknown host, an unknown parent, or a sender whose pod hangs. */
+const GOOD_MESSAGES = 1_000
 /** The same number of messages, all of them good. */
-const TENS_ALL_GOOD = 500
-const SHARE_OF_GOOD = TENS / TENS_ALL_GOOD
+const ALL_MESSAGES = 5_000
+const SHARE_OF_GOOD = GOOD_MESSAGES / ALL_MESSAGES
 const HOSTS = 50
 
 /** Comments without a parent for a number of rounds of `measureHostileTraffic`. */
 export async function makeOrphansForRounds(bits: Bits, rounds: number): Promise<OrphanComments> {
-  return makeOrphanComments(bits, rounds * TENS * 10)
+  return makeOrphanComments(bits, rounds * GOOD_MESSAGES)
 }
 
 /** One good message among four bad ones. The limit is the same share of the rate of good messages alone. */
@@ -31,7 +37,7 @@ export async function measureHostileTraffic(
   { author, envelopes }: OrphanComments,
 ): Promise<Result> {
   const { queue, bits, rounds, corpus } = setup
-  const [good, allGood] = [partOf(corpus, TENS), partOf(corpus, TENS_ALL_GOOD)]
+  const [good, allGood] = [firstMessages(corpus, GOOD_MESSAGES), firstMessages(corpus, ALL_MESSAGES)]
   await addPerson(services.db, author)
   const hanging = createServer().listen(0, '127.0.0.1')
   await once(hanging, 'listening')

@@ -49,12 +49,12 @@ export async function inboundCorpus(bits: Bits): Promise<InboundCorpus> {
   }
 }
 
-/** The first messages of a corpus, with the same mix. */
-export function partOf(corpus: InboundCorpus, tens: number): InboundCorpus {
-  if (corpus.messages.length < MIX.length * tens) throw new Error('The corpus has fewer messages.')
-  const kindsOf = (kind: string) => MIX.filter((each) => each === kind).length * tens
+/** The first messages of a corpus, with the same mix. Their number is a multiple of ten, the length of the mix. */
+export function firstMessages(corpus: InboundCorpus, count: number): InboundCorpus {
+  if (corpus.messages.length < count) throw new Error('The corpus has fewer messages.')
+  const kindsOf = (kind: string) => (MIX.filter((each) => each === kind).length * count) / MIX.length
   const kinds = { posts: kindsOf('posts'), comments: kindsOf('comments'), likes: kindsOf('likes') }
-  return { ...corpus, messages: corpus.messages.slice(0, MIX.length * tens), kinds }
+  return { ...corpus, messages: corpus.messages.slice(0, count), kinds }
 }
 
 /** Comments of one person with a known key on unknown posts. */

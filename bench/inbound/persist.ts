@@ -13,7 +13,7 @@ import { FLOORS } from '../floors.js'
 import { type BenchStores, openAvailableStores } from '../machine/bench-stores.js'
 import { insertsPerSecond } from '../machine/machine.js'
 import { processorTimesOf, timePerMessage } from '../machine/processor-time.js'
-import { type InboundCorpus, inboundCorpus, partOf } from './inbound-corpus.js'
+import { firstMessages, type InboundCorpus, inboundCorpus } from './inbound-corpus.js'
 import { areCountsCorrect, environmentOf, prepareDatabase, resetRows } from './inbound-pod.js'
 
 const BITS = 4096
@@ -22,17 +22,17 @@ const WRITERS = 4
 const OPENED_ENVELOPE_BATCH_SIZE = 256
 const REPEAT_INTERVAL = 20
 /**
- * Batch sizes, and the tens of messages of a round: fewer for small batches, which take longer. The largest size has enough batches
+ * Batch sizes, and the messages of a round: fewer for small batches, which take longer. The largest size has enough batches
  * that idle writers at the end of a round do not change the result.
  */
 const SIZES = [
-  { size: 1, tens: 60 },
-  { size: 8, tens: 200 },
-  { size: 64, tens: 600 },
-  { size: 256, tens: 1_200, floor: FLOORS.persist },
+  { size: 1, count: 600 },
+  { size: 8, count: 2_000 },
+  { size: 64, count: 6_000 },
+  { size: 256, count: 12_000, floor: FLOORS.persist },
 ] as const
 
-const MAX_TENS = Math.max(...SIZES.map(({ tens }) => tens))
+const MAX_MESSAGES = Math.max(...SIZES.map(({ count }) => count))
 
 type Messages = readonly VerifiedMessage<ReceivableEntity>[]
 
@@ -54,10 +54,10 @@ export async function* benchPersist({ rounds }: BenchOptions): AsyncGenerator<Re
   try {
     const corpus = await inboundCorpus(BITS)
     await prepareDatabase(services.db, corpus)
-    const messages = await openCorpus(services, partOf(corpus, MAX_TENS))
-    for (const { size, tens, ...floor } of SIZES) {
+    const messages = await openCorpus(services, firstMessages(corpus, MAX_MESSAGES))
+    for (const { size, count, ...floor } of SIZES) {
       const measuredRounds: Round[] = []
-      const part = partOf(corpus, tens)
+      const part = firstMessages(corpus, count)
       for (let round = -1; round < rounds; round += 1) {
         const measuredRound = await measureRound(services, stores, part, { messages, size })
         if (round >= 0) measuredRounds.push(measuredRound) // the first round plans the statements

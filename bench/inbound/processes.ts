@@ -14,7 +14,7 @@ import { runPostLoad, startPostLoader } from '../load/post-loader.js'
 import { type BenchStores, openBenchStores } from '../machine/bench-stores.js'
 import { endProcess } from '../machine/child-process.js'
 import { processorTimesOf } from '../machine/processor-time.js'
-import { type InboundCorpus, inboundCorpus, partOf } from './inbound-corpus.js'
+import { type InboundCorpus, inboundCorpus, firstMessages } from './inbound-corpus.js'
 import {
   environmentOf,
   isCorrect,
@@ -26,7 +26,7 @@ import {
 } from './inbound-pod.js'
 
 /** Tens of messages in a round. */
-const TENS = 600
+const MESSAGES = 6_000
 
 /** The number of processes of each kind, and of threads in each worker. */
 interface Plan {
@@ -50,7 +50,7 @@ const plans: readonly Plan[] = [
 
 /** Signed envelopes from the socket to committed rows, through several web and worker processes on the same machine. */
 export async function* benchProcesses({ rounds }: BenchOptions): AsyncGenerator<Result> {
-  const corpus = partOf(await inboundCorpus(4096), TENS)
+  const corpus = firstMessages(await inboundCorpus(4096), MESSAGES)
   const loaders = Array.from({ length: LOADERS }, startPostLoader)
   const crypto = openCryptoPool(1)
   const pods: RunningPod[] = []

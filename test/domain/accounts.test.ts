@@ -242,7 +242,7 @@ describe('mintToken', () => {
   })
 })
 
-describe('openViewers', () => {
+describe('openViewerLookup', () => {
   it('finds several viewers at once, one of them twice, and caches none', async () => {
     await make('first-of-two')
     await make('second-of-two')
