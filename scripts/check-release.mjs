@@ -165,7 +165,9 @@ async function signUp(address) {
     .join('; ')
   await pause(FORM_MS)
   const response = await fetch(`${address}/users/sign_up`, {
-    ...{ method: 'POST', body: fields, redirect: 'manual' },
+    method: 'POST',
+    body: fields,
+    redirect: 'manual',
     headers: { cookie, origin: address },
   })
   check(response.status === 303 || response.status === 302, `sign-up succeeds (status ${response.status})`)

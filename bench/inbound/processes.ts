@@ -14,7 +14,7 @@ import { runPostLoad, startPostLoader } from '../load/post-loader.js'
 import { type BenchStores, openBenchStores } from '../machine/bench-stores.js'
 import { endProcess } from '../machine/child-process.js'
 import { processorTimesOf } from '../machine/processor-time.js'
-import { type InboundCorpus, inboundCorpus, firstMessages } from './inbound-corpus.js'
+import { firstMessages, type InboundCorpus, inboundCorpus } from './inbound-corpus.js'
 import {
   environmentOf,
   isCorrect,
@@ -25,7 +25,7 @@ import {
   waitUntilWritten,
 } from './inbound-pod.js'
 
-/** Tens of messages in a round. */
+/** Messages of a round. */
 const MESSAGES = 6_000
 
 /** The number of processes of each kind, and of threads in each worker. */

@@ -35,8 +35,13 @@ type Repeated = readonly [path: string, body: object | undefined, message: strin
 function withGuids(path: string): string {
   const { alicePost, bobPost, bobPoll, carolPoll, dan, eve } = api
   const guids: Record<string, string> = {
-    ...{ POST_OF_ALICE: alicePost, POST_OF_BOB: bobPost, POLL_OF_BOB: bobPoll, POLL_OF_CAROL: carolPoll },
-    ...{ DAN: dan.guid, EVE: eve.guid, UNKNOWN },
+    POST_OF_ALICE: alicePost,
+    POST_OF_BOB: bobPost,
+    POLL_OF_BOB: bobPoll,
+    POLL_OF_CAROL: carolPoll,
+    DAN: dan.guid,
+    EVE: eve.guid,
+    UNKNOWN,
   }
   return path.replace(/[A-Z]+(_OF_[A-Z]+)?/g, (name) => guids[name] ?? (name === 'COMMENT' ? comment : commentOfBob))
 }

@@ -15,7 +15,11 @@ describe('pod clients', { timeout: 180_000 }, () => {
     const metadata = { application_type: 'native', token_endpoint_auth_method: 'none', subject_type: 'public' } as const
     const redirectUris = ['app.example:/callback']
     const { client } = await registerClient(open, {
-      ...{ name: 'A phone', redirectUris, sectorIdentifierUri: undefined, apiDialect: null, metadata },
+      name: 'A phone',
+      redirectUris,
+      sectorIdentifierUri: undefined,
+      apiDialect: null,
+      metadata,
     })
     clientId = client.clientId
   })

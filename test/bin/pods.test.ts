@@ -74,7 +74,9 @@ describe('the commands about deliveries', { timeout: 180_000 }, () => {
     expect(await json('pods', 'list', '--state', 'asleep')).toMatchObject([{ pod: 'gone.example' }])
     await db('pod_days').insert({ podId: fine, day: db.raw('current_date'), delivered: 3, refused: 1 })
     expect(await json('pods', 'show', 'quin@fine.example')).toMatchObject({
-      ...{ pod: 'fine.example', people: 1, delivery_ms: { p50: null, p95: null } },
+      pod: 'fine.example',
+      people: 1,
+      delivery_ms: { p50: null, p95: null },
       days: [{ delivered: 3, failed: 0, received: 0, refused: 1 }],
     })
     await db('pods').where({ id: away }).update({ status: 'net_failed', lastError: 'connection refused' })

@@ -108,7 +108,8 @@ it('a program folder that cannot be written runs a complete pod, which stops cle
   const form = new FormData()
   form.set('image', new Blob([new Uint8Array(await plain(300, 200).jpeg().toBuffer())]), 'picture.jpg')
   const photo = await fetch(`${summary.address}/api/v1/photos?pending=true`, {
-    ...{ method: 'POST', body: form },
+    method: 'POST',
+    body: form,
     headers: { authorization: `Bearer ${token.access_token}` },
   })
   expect(photo.status).toBe(200)

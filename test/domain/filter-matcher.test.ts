@@ -8,7 +8,11 @@ const identity = { guid: 'a'.repeat(32), author: 'rita@r.example', isPublic: tru
 function compile(...inputs: readonly Omit<NewFilter, 'action'>[]) {
   const stored = inputs.map((input, index) => ({
     ...readFilterRule({ ...input, action: 'count' }),
-    ...{ id: index, version: 1, createdBy: 'mod', createdAt: new Date(), changedAt: new Date() },
+    id: index,
+    version: 1,
+    createdBy: 'mod',
+    createdAt: new Date(),
+    changedAt: new Date(),
   }))
   return compileFilters(stored)
 }

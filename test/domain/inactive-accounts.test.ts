@@ -17,8 +17,11 @@ beforeAll(async () => {
   smtp = await startSmtpServer()
   opened = await buildPod({
     environment: {
-      ...{ SMTP_URL: smtp.url, MAIL_FROM: 'pod@pod.example', INACTIVE_ACCOUNT_DAYS: `${DAYS}` },
-      ...{ PODMIN_ACCOUNT: 'podmin', SIGN_IN_LIMIT: '0' },
+      SMTP_URL: smtp.url,
+      MAIL_FROM: 'pod@pod.example',
+      INACTIVE_ACCOUNT_DAYS: `${DAYS}`,
+      PODMIN_ACCOUNT: 'podmin',
+      SIGN_IN_LIMIT: '0',
     },
   })
 })

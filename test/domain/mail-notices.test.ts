@@ -97,7 +97,9 @@ describe('a notice at once', () => {
       person_guid: alice.account.guid,
     })
     const begun = await bob.post('/api/v1/conversations', {
-      ...{ subject: 'sEcReT2', body: 'sEcReT3', recipients: [alice.account.guid] },
+      subject: 'sEcReT2',
+      body: 'sEcReT3',
+      recipients: [alice.account.guid],
     })
     expect(begun.statusCode).toBeLessThan(300)
     await runMails(opened.pod)
@@ -126,7 +128,9 @@ describe('a notice at once', () => {
     await runMails(opened.pod)
     smtp.mails.length = 0
     const begun = await bob.post('/api/v1/conversations', {
-      ...{ subject: 'A walk', body: 'Who comes?', recipients: [alice.account.guid, dora.account.guid] },
+      subject: 'A walk',
+      body: 'Who comes?',
+      recipients: [alice.account.guid, dora.account.guid],
     })
     expect(begun.statusCode).toBeLessThan(300)
     await dora.post(`/api/v1/conversations/${begun.json().guid}/messages`, { body: 'Me' })
@@ -213,7 +217,9 @@ describe('the link to unsubscribe', () => {
     expect((await opened.inject(path)).statusCode).toBe(200)
     expect(await preference()).toEqual({ delivery: 'immediate' })
     const sent = await opened.inject({
-      ...{ method: 'POST', url: path, payload: 'List-Unsubscribe=One-Click' },
+      method: 'POST',
+      url: path,
+      payload: 'List-Unsubscribe=One-Click',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
     })
     expect(sent.statusCode).toBe(200)

@@ -77,7 +77,8 @@ describe.each(queueBackends)('the log of an outage of database and queue, with t
   it('contains one line of a worker at its start and one at its end, and none for each job', async () => {
     const stores = await openStores()
     const config = readConfig({
-      ...{ POD_URL: 'https://pod.example', SECRET_KEY: 'a key that is only good for tests' },
+      POD_URL: 'https://pod.example',
+      SECRET_KEY: 'a key that is only good for tests',
       ...stores.environment,
     })
     const pod = await openServices(config, 'worker', { crypto: fixedKeyCrypto(), log: stores.log })

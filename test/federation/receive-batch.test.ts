@@ -126,8 +126,13 @@ describe('a batch', () => {
 
     expect(recordedLog.entries().filter(({ level }) => level === 30)).toEqual([
       expect.objectContaining({
-        ...{ msg: 'inbound batch processed', queue: 'inbound', messages: 4, ms: expect.any(Number) },
-        ...{ stored: 2, repeated: 1, rejected: 1 },
+        msg: 'inbound batch processed',
+        queue: 'inbound',
+        messages: 4,
+        ms: expect.any(Number),
+        stored: 2,
+        repeated: 1,
+        rejected: 1,
       }),
     ])
   })
@@ -143,8 +148,10 @@ describe('a batch', () => {
 
     expect(recordedLog.entries()).toContainEqual(
       expect.objectContaining({
-        ...{ msg: 'inbound message rejected', fault: 'InvalidSignature' },
-        ...{ sender: quin.address, recipientGuid: ann.guid },
+        msg: 'inbound message rejected',
+        fault: 'InvalidSignature',
+        sender: quin.address,
+        recipientGuid: ann.guid,
       }),
     )
   })

@@ -23,7 +23,10 @@ describe.runIf(whyNoRedis() === undefined)('a pod whose REDIS_URL is switched on
 
   function open(redisUrl: string | undefined, kind: ProcessKind = 'worker'): Promise<OpenServices> {
     const config = readConfig({
-      ...{ POD_URL: 'https://pod.example', DATABASE_URL: database.url, DATA_DIR: tmpdir(), REDIS_URL: redisUrl },
+      POD_URL: 'https://pod.example',
+      DATABASE_URL: database.url,
+      DATA_DIR: tmpdir(),
+      REDIS_URL: redisUrl,
       SECRET_KEY: 'a key that is only good for tests',
     })
     return openServices(config, kind, { crypto: fixedKeyCrypto(), log: testLog() })

@@ -80,8 +80,12 @@ describe('spans', () => {
     const post = await addPost(pod, alicePerson)
     await pod.db('participations').insert({ guid: newGuid(), postId: post.id, authorId: remy.row.id })
     const comment = signedBy(quin, {
-      ...{ type: 'comment', author: quin.address, guid: newGuid(), parent_guid: post.guid },
-      ...{ text: 'a private thought', created_at: new Date() },
+      type: 'comment',
+      author: quin.address,
+      guid: newGuid(),
+      parent_guid: post.guid,
+      text: 'a private thought',
+      created_at: new Date(),
     })
 
     const trace = await send(envelopeOf(quin, comment))
@@ -104,14 +108,20 @@ describe('spans', () => {
     })
     expect(byName['inbound batch']?.links).toEqual([{ traceId: trace, spanId: trace.slice(16) }])
     expect(valuesOf(byName['inbound batch']?.attributes)).toMatchObject({
-      ...{ 'messaging.destination.name': 'inbound', 'pod.messages': '1', 'pod.messages_stored': '1' },
+      'messaging.destination.name': 'inbound',
+      'pod.messages': '1',
+      'pod.messages_stored': '1',
     })
     expect(valuesOf(byName['deliver']?.attributes)).toEqual({
-      ...{ 'server.address': 'far.example', 'messaging.destination.name': expect.any(String) },
-      ...{ 'pod.entity_type': 'comment', 'pod.outcome': 'delivered' },
+      'server.address': 'far.example',
+      'messaging.destination.name': expect.any(String),
+      'pod.entity_type': 'comment',
+      'pod.outcome': 'delivered',
     })
     expect(valuesOf(byName['POST /receive/public']?.attributes)).toEqual({
-      ...{ 'http.request.method': 'POST', 'http.route': '/receive/public', 'http.response.status_code': '202' },
+      'http.request.method': 'POST',
+      'http.route': '/receive/public',
+      'http.response.status_code': '202',
     })
     for (const { startTimeUnixNano, endTimeUnixNano } of spans()) {
       expect(BigInt(endTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(startTimeUnixNano))
@@ -119,7 +129,8 @@ describe('spans', () => {
     expect(JSON.stringify(received.map((each) => each.spans))).not.toMatch(/thought|alice|remy|@/)
     expect(received[0]?.headers).toMatchObject({ authorization: 'Basic secret', 'content-type': 'application/json' })
     expect(valuesOf(received[0]?.resource)).toMatchObject({
-      ...{ 'service.name': 'diaspora-pod-worker', 'deployment.environment': 'test' },
+      'service.name': 'diaspora-pod-worker',
+      'deployment.environment': 'test',
     })
   })
 

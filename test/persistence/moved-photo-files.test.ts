@@ -21,8 +21,13 @@ beforeAll(async () => {
     db('account_migrations').insert({ oldPersonId, newPersonId, signature: 'x', remotePhotoPath, createdAt: MOVED })
   const addPhoto = (authorId: number, name: string, values = {}) =>
     db('photos').insert({
-      ...{ guid: name.padEnd(16, '0'), authorId, name, public: true, remotePath: 'https://far.example/' },
-      ...{ createdAt: BEFORE, ...values },
+      guid: name.padEnd(16, '0'),
+      authorId,
+      name,
+      public: true,
+      remotePath: 'https://far.example/',
+      createdAt: BEFORE,
+      ...values,
     })
 
   const [alice, bob] = [await addUserRow(database, 'alice'), await addUserRow(database, 'bob')]

@@ -19,10 +19,15 @@ beforeAll(async () => {
   const scopes = ['public:read', 'private:read', 'contacts:read', 'interactions', 'notifications']
   for (const [name, id] of Object.entries(PEOPLE)) {
     await old.insert('authorizations', {
-      ...{ id: 100 + id, user_id: id, o_auth_application_id: 2, scopes: JSON.stringify(scopes) },
+      id: 100 + id,
+      user_id: id,
+      o_auth_application_id: 2,
+      scopes: JSON.stringify(scopes),
     })
     await old.insert('o_auth_access_tokens', {
-      ...{ authorization_id: 100 + id, token: tokenOf(name as Name), expires_at: '2199-01-01' },
+      authorization_id: 100 + id,
+      token: tokenOf(name as Name),
+      expires_at: '2199-01-01',
     })
   }
   // Rita's birthday is today, and Alice knows it.
@@ -51,7 +56,11 @@ async function addFay(): Promise<void> {
   await old.insert('users', { ...bob, id: PEOPLE.fay, username: 'fay', email: 'fay@mail.example' })
   const person = await old.db('people').where({ owner_id: id }).first('serialized_public_key')
   await old.insert('people', {
-    ...{ ...person, id: 16, guid: guidOf('fay'), diaspora_handle: `fay@${OLD_HOST}`, owner_id: PEOPLE.fay },
+    ...person,
+    id: 16,
+    guid: guidOf('fay'),
+    diaspora_handle: `fay@${OLD_HOST}`,
+    owner_id: PEOPLE.fay,
   })
   await old.insert('profiles', { person_id: 16 })
 }

@@ -36,8 +36,12 @@ describe.runIf(program !== undefined)('an old pod on MariaDB', () => {
         expected.findings.map(({ code, table, count }) => ({ code, table, count })),
       )
       expect(report).toMatchObject({
-        ...{ release: expected.release, rows: expected.rows, accounts: expected.accounts, hosts: expected.hosts },
-        ...{ keyPairs: expected.keyPairs, blocks: [] },
+        release: expected.release,
+        rows: expected.rows,
+        accounts: expected.accounts,
+        hosts: expected.hosts,
+        keyPairs: expected.keyPairs,
+        blocks: [],
       })
     } finally {
       await onPostgres.close()

@@ -30,8 +30,14 @@ async function addOddRows({ db, insert }: OldPod): Promise<void> {
     select id, 21, true, 'a-photo-with-id-' || id, 'https://one.example/uploads/images/', id || '.jpg'
     from generate_series(1001, 34000) as id`)
   await insert('photos', {
-    ...{ id: 5, author_id: 11, public: true, guid: guidOf('photo-5'), remote_photo_name: 'w.jpg' },
-    ...{ remote_photo_path: `http://${OLD_HOST}:8080/uploads/images/`, created_at: null, updated_at: null },
+    id: 5,
+    author_id: 11,
+    public: true,
+    guid: guidOf('photo-5'),
+    remote_photo_name: 'w.jpg',
+    remote_photo_path: `http://${OLD_HOST}:8080/uploads/images/`,
+    created_at: null,
+    updated_at: null,
     status_message_guid: guidOf('post-101'),
   })
   await insert(
@@ -40,28 +46,51 @@ async function addOddRows({ db, insert }: OldPod): Promise<void> {
     { id: 8, host: 'THREE.example', port: 3000, blocked: true },
   )
   await insert('people', {
-    ...{ id: 30, guid: guidOf('of no pod'), diaspora_handle: 'otto@five.example', pod_id: 7 },
+    id: 30,
+    guid: guidOf('of no pod'),
+    diaspora_handle: 'otto@five.example',
+    pod_id: 7,
     serialized_public_key: old.publicKeys['sven'],
   })
   await insert('posts', {
-    ...{ id: 300, guid: guidOf('post-300'), author_id: 30, public: true, type: 'StatusMessage', text: 'of no pod' },
+    id: 300,
+    guid: guidOf('post-300'),
+    author_id: 30,
+    public: true,
+    type: 'StatusMessage',
+    text: 'of no pod',
     created_at: '2020-03-03 03:03:03.333',
   })
   // Of a person without pod, whose time must be compared as that of other remote people.
   await insert('posts', {
-    ...{ id: 301, guid: guidOf('post-301'), author_id: 26, public: true, type: 'StatusMessage', text: 'by Ulla' },
+    id: 301,
+    guid: guidOf('post-301'),
+    author_id: 26,
+    public: true,
+    type: 'StatusMessage',
+    text: 'by Ulla',
   })
   await insert('comments', {
-    ...{ id: 20, text: 'without a time', commentable_id: 300, author_id: 12, guid: guidOf('comment-20') },
-    ...{ created_at: null, updated_at: null },
+    id: 20,
+    text: 'without a time',
+    commentable_id: 300,
+    author_id: 12,
+    guid: guidOf('comment-20'),
+    created_at: null,
+    updated_at: null,
   })
   const notification = { recipient_id: 1, unread: true }
   await insert(
     'notifications',
     { id: 20, type: 'Notifications::AlsoCommented', target_type: 'Photo', target_id: 101, ...notification },
     {
-      ...{ id: 21, type: 'Notifications::ContactsBirthday', target_type: 'Person', target_id: 12, ...notification },
-      ...{ created_at: null, updated_at: null },
+      id: 21,
+      type: 'Notifications::ContactsBirthday',
+      target_type: 'Person',
+      target_id: 12,
+      ...notification,
+      created_at: null,
+      updated_at: null,
     },
   )
   await insert('notification_actors', { notification_id: 20, person_id: 12 }, { notification_id: 21, person_id: 12 })
@@ -77,7 +106,12 @@ async function addOddRows({ db, insert }: OldPod): Promise<void> {
   await db('users').where({ id: 2 }).update({ plain_otp_secret: null })
   await insert('account_deletions', { person_id: 22 })
   await insert('posts', {
-    ...{ id: 302, guid: guidOf('post-302'), author_id: 22, public: true, type: 'StatusMessage', text: 'of Sven' },
+    id: 302,
+    guid: guidOf('post-302'),
+    author_id: 22,
+    public: true,
+    type: 'StatusMessage',
+    text: 'of Sven',
   })
   const signed = { author_signature: 'AAAA', signature_order_id: 2 }
   await insert(
@@ -91,11 +125,14 @@ async function addOddRows({ db, insert }: OldPod): Promise<void> {
     { comment_id: 23, ...signed, additional_data: '--- [' },
   )
   await insert('o_auth_applications', {
-    ...{ id: 9, client_id: '9'.repeat(32), client_name: 'App 9', logo_uri: '', sector_identifier_uri: '', ppid: true },
-    ...{
-      redirect_uris: JSON.stringify(['https://app.example/callback']),
-      token_endpoint_auth_method: 'private_key_jwt',
-    },
+    id: 9,
+    client_id: '9'.repeat(32),
+    client_name: 'App 9',
+    logo_uri: '',
+    sector_identifier_uri: '',
+    ppid: true,
+    redirect_uris: JSON.stringify(['https://app.example/callback']),
+    token_endpoint_auth_method: 'private_key_jwt',
     response_types: JSON.stringify(['id_token token']),
   })
 }
@@ -158,7 +195,9 @@ it('builds them all, without a difference', async () => {
   expect(await taken.rowsOf('select metadata from clients where id = 9')).toEqual([
     {
       metadata: {
-        ...{ application_type: 'web', token_endpoint_auth_method: 'client_secret_post', subject_type: 'pairwise' },
+        application_type: 'web',
+        token_endpoint_auth_method: 'client_secret_post',
+        subject_type: 'pairwise',
       },
     },
   ])
@@ -225,14 +264,12 @@ it('never opens an account with a second factor by its password alone, and empti
   await copyOldPod(taken.target, taken.options)
   const written = new Date()
   await old.insert('posts', {
-    ...{
-      id: 902,
-      guid: guidOf('post-902'),
-      author_id: 21,
-      public: true,
-      type: 'StatusMessage',
-      text: 'after the copy',
-    },
+    id: 902,
+    guid: guidOf('post-902'),
+    author_id: 21,
+    public: true,
+    type: 'StatusMessage',
+    text: 'after the copy',
     created_at: written.toISOString().replace('Z', ''),
   })
   await switchOver(taken.target, taken.options, async () => {
@@ -242,7 +279,13 @@ it('never opens an account with a second factor by its password alone, and empti
   expect(await taken.rowsOf('select created_at from posts where id = 902')).toEqual([{ created_at: written }])
   expect(await taken.rowsOf('select id from posts where id = 302')).toEqual([])
   expect((await readStatus(taken.target.db)).added).toEqual({
-    ...{ users: 0, contacts: 0, posts: 0, photos: 0, comments: 0, likes: 0, messages: 0 },
+    users: 0,
+    contacts: 0,
+    posts: 0,
+    photos: 0,
+    comments: 0,
+    likes: 0,
+    messages: 0,
   })
   await expect(switchOver(taken.target, taken.options, async () => ({}))).rejects.toThrow('This pod is open')
   const pod = await buildPod({ environment: taken.environment })

@@ -60,13 +60,23 @@ it('reads the settings of an old pod as those of this one, and lists the others'
   const settings = readOldSettings({ name: 'diaspora.toml', text: TOML }, {})
   expect(settings).toEqual({
     variables: {
-      ...{ POD_URL: 'https://www.old.example', OIDC_ISSUER: 'https://www.old.example/' },
-      ...{ IMAGE_REDIRECT_URL: 'https://pictures.example/', POD_NAME: 'In production', REGISTRATIONS: 'invite' },
-      ...{ STATISTICS: 'off', PODMIN_ACCOUNT: 'alice', USERNAME_BLACKLIST: 'admin,root' },
-      ...{ PODMIN_CONTACT: 'alice@old.example', INACTIVE_ACCOUNT_DAYS: '365' },
+      POD_URL: 'https://www.old.example',
+      OIDC_ISSUER: 'https://www.old.example/',
+      IMAGE_REDIRECT_URL: 'https://pictures.example/',
+      POD_NAME: 'In production',
+      REGISTRATIONS: 'invite',
+      STATISTICS: 'off',
+      PODMIN_ACCOUNT: 'alice',
+      USERNAME_BLACKLIST: 'admin,root',
+      PODMIN_CONTACT: 'alice@old.example',
+      INACTIVE_ACCOUNT_DAYS: '365',
       SMTP_URL: 'smtp://pod%40old.example:p%2Fw@mail.old.example:587',
-      ...{ MAIL_FROM: 'pod@old.example', STORAGE: 's3', S3_BUCKET: 'bucket', S3_REGION: 'eu-west-1' },
-      ...{ S3_ACCESS_KEY_ID: 'key', S3_SECRET_ACCESS_KEY: "it's # a secret" },
+      MAIL_FROM: 'pod@old.example',
+      STORAGE: 's3',
+      S3_BUCKET: 'bucket',
+      S3_REGION: 'eu-west-1',
+      S3_ACCESS_KEY_ID: 'key',
+      S3_SECRET_ACCESS_KEY: "it's # a secret",
     },
     notOffered: ['environment.redis', 'settings.welcome_message'],
   })
@@ -82,8 +92,11 @@ it('reads YAML, and variables before the file', () => {
   const file = { name: 'diaspora.yml', text: YAML }
   expect(readOldSettings(file, { ENVIRONMENT_URL: 'https://new.example/', SETTINGS_POD_NAME: 'Pod' })).toEqual({
     variables: {
-      ...{ POD_URL: 'https://new.example', OIDC_ISSUER: 'https://new.example/' },
-      ...{ POD_NAME: 'Pod', REGISTRATIONS: 'closed', STATISTICS: 'on' },
+      POD_URL: 'https://new.example',
+      OIDC_ISSUER: 'https://new.example/',
+      POD_NAME: 'Pod',
+      REGISTRATIONS: 'closed',
+      STATISTICS: 'on',
     },
     notOffered: ['mail.method sendmail'],
   })

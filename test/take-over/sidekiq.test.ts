@@ -100,8 +100,13 @@ describe.runIf(redisProgram() !== undefined)('the jobs of the old pod', () => {
     }
 
     const postOf = (author: string, guid: string, words: string): Entity => ({
-      ...{ type: 'status_message', author, guid, created_at: new Date('2020-01-02T03:04:05Z'), public: true },
-      ...{ text: words, photos: [] },
+      type: 'status_message',
+      author,
+      guid,
+      created_at: new Date('2020-01-02T03:04:05Z'),
+      public: true,
+      text: words,
+      photos: [],
     })
 
     it('are continued once each, with the same bytes', async () => {
@@ -141,12 +146,20 @@ describe.runIf(redisProgram() !== undefined)('the jobs of the old pod', () => {
       await redis.zadd('schedule', 1, job('SendPublic', [99, entity, [inbox('one.example')], older]))
       const message: MessageEntity = {
         type: 'message',
-        ...{ author: rita, guid: guidOf('new-message'), text: 'words for Alice' },
-        ...{ created_at: new Date('2020-01-02T03:04:05Z'), conversation_guid: guidOf('new-conversation') },
+        author: rita,
+        guid: guidOf('new-message'),
+        text: 'words for Alice',
+        created_at: new Date('2020-01-02T03:04:05Z'),
+        conversation_guid: guidOf('new-conversation'),
       }
       const conversation: Entity = {
-        ...{ type: 'conversation', author: rita, guid: guidOf('new-conversation'), subject: 'Soup' },
-        ...{ created_at: message.created_at, participants: [rita, alice], messages: [message] },
+        type: 'conversation',
+        author: rita,
+        guid: guidOf('new-conversation'),
+        subject: 'Soup',
+        created_at: message.created_at,
+        participants: [rita, alice],
+        messages: [message],
       }
       const forAlice = encryptEnvelopeFor(old.publicKeys['alice'] ?? '', envelopeBy(rita, conversation))
       const carol = `carol@${OLD_HOST}`
@@ -154,8 +167,13 @@ describe.runIf(redisProgram() !== undefined)('the jobs of the old pod', () => {
       const forCarol = encryptEnvelopeFor(
         old.publicKeys['carol'] ?? '',
         envelopeBy(rita, {
-          ...{ type: 'conversation', author: rita, guid: guidOf('late-conversation'), subject: 'Soup' },
-          ...{ created_at: message.created_at, participants: [rita, carol], messages: [toCarol] },
+          type: 'conversation',
+          author: rita,
+          guid: guidOf('late-conversation'),
+          subject: 'Soup',
+          created_at: message.created_at,
+          participants: [rita, carol],
+          messages: [toCarol],
         }),
       )
       const fromRita = envelopeBy(rita, postOf(rita, guidOf('new-post'), 'a new post'))
@@ -184,7 +202,12 @@ describe.runIf(redisProgram() !== undefined)('the jobs of the old pod', () => {
       await expect(switchOver(taken.target, options, async () => ({}))).rejects.toThrow('1 ReceiveLocal')
       const { jobs } = await switchOver(taken.target, { ...options, mayLoseJobs: true }, async () => ({}))
       expect(jobs?.carried).toEqual({
-        ...{ DeferredDispatch: 2, ProcessPhoto: 1, ReceivePrivate: 2, ReceivePublic: 1, SendPrivate: 1, SendPublic: 2 },
+        DeferredDispatch: 2,
+        ProcessPhoto: 1,
+        ReceivePrivate: 2,
+        ReceivePublic: 1,
+        SendPrivate: 1,
+        SendPublic: 2,
       })
       expect(jobs?.dropped.map(({ name, fault, count }) => [name, fault, count])).toEqual([
         ['DeferredDispatch', 'the record is gone', 1],

@@ -69,16 +69,18 @@ beforeAll(async () => {
   const config = readConfig(environment())
   target = { db: database.db, url: database.url, config, secrets: createSecrets(await readSecretKey(config)) }
   options = {
-    ...{ from: old.url, uploads: join(folder, 'old'), uploadsMode: 'link', oidcKey: oldKey.privateText },
-    ...{
-      pepper: DIASPORA_PEPPER,
-      rate: undefined,
-      shouldVerifyAllSignatures: true,
-      shouldLockBrokenKeys: false,
-      sidekiq: undefined,
-      mayLoseJobs: false,
-    },
-    ...{ signal: new AbortController().signal, report: () => undefined },
+    from: old.url,
+    uploads: join(folder, 'old'),
+    uploadsMode: 'link',
+    oidcKey: oldKey.privateText,
+    pepper: DIASPORA_PEPPER,
+    rate: undefined,
+    shouldVerifyAllSignatures: true,
+    shouldLockBrokenKeys: false,
+    sidekiq: undefined,
+    mayLoseJobs: false,
+    signal: new AbortController().signal,
+    report: () => undefined,
   }
   before = await contentOf(old.db)
 }, 180_000)
@@ -122,8 +124,23 @@ it('reports each kind of dirty rows, and changes neither database', async () => 
   const counts: Record<string, number> = {}
   for (const { code, count } of findings) counts[code] = (counts[code] ?? 0) + count
   expect(counts).toEqual({
-    ...{ D01: 1, D02: 1, D03: 3, D04: 1, D05: 1, D06: 2, D07: 5, D08: 4, D09: 5, D11: 1, D12: 1, D13: 3 },
-    ...{ D14: 2, D15: 2, D17: 5, D19: 1, D43: 4 },
+    D01: 1,
+    D02: 1,
+    D03: 3,
+    D04: 1,
+    D05: 1,
+    D06: 2,
+    D07: 5,
+    D08: 4,
+    D09: 5,
+    D11: 1,
+    D12: 1,
+    D13: 3,
+    D14: 2,
+    D15: 2,
+    D17: 5,
+    D19: 1,
+    D43: 4,
   })
   expect(findings.filter(({ code }) => code === 'D43').map(({ table }) => table)).toEqual([
     'posts',
@@ -377,8 +394,11 @@ it('runs one command at a time, and confirms before it empties the database', as
     const [written] = output.mock.calls.at(-1) ?? []
     output.mockRestore()
     expect(JSON.parse(String(written)).signatures).toContainEqual({
-      ...{ table: 'comments', order: 'author guid parent_guid text mood created_at' },
-      ...{ verified: 1, by_old_handle: 0, not_verified: 0 },
+      table: 'comments',
+      order: 'author guid parent_guid text mood created_at',
+      verified: 1,
+      by_old_handle: 0,
+      not_verified: 0,
     })
     await expect(run('abort')).rejects.toThrow('add --yes to confirm')
     await withSessionLock(database.db, 'take-over', { refuse: () => new Error('locked') }, async () => {
@@ -727,8 +747,10 @@ it('keeps clients and tokens', async () => {
 it('takes an old refresh token again and again, and only from its client', async () => {
   const refresh = (id: string) =>
     postForm(pod.app, '/api/openid_connect/access_tokens', {
-      ...{ grant_type: 'refresh_token', refresh_token: old.secrets['refreshToken'] ?? '' },
-      ...{ client_id: id.repeat(32), client_secret: old.secrets['clientSecret'] ?? '' },
+      grant_type: 'refresh_token',
+      refresh_token: old.secrets['refreshToken'] ?? '',
+      client_id: id.repeat(32),
+      client_secret: old.secrets['clientSecret'] ?? '',
     })
   const answers = [await refresh('1'), await refresh('1')]
   expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200])

@@ -132,7 +132,9 @@ describe('an upload', () => {
     const { name } = inHand.data
     await mkdir(join(uploadsDir, 'images'))
     const dying = storePhoto(test.pod, inHand, {
-      ...{ width: 1, height: 1, bytes: 1 },
+      width: 1,
+      height: 1,
+      bytes: 1,
       async publish() {
         await writeFile(join(uploadsDir, 'images', name), 'half')
         throw new Error('killed')
@@ -288,8 +290,15 @@ describe('a reported picture', () => {
     const [{ guid }] = await test.pod
       .db('photos')
       .insert({
-        ...{ guid: newGuid(), authorId: rita.id, postId: post.id, public: true, pending: false, position: 0 },
-        ...{ remotePath: 'https://r.example/uploads/', name: 'x.png', createdAt: new Date() },
+        guid: newGuid(),
+        authorId: rita.id,
+        postId: post.id,
+        public: true,
+        pending: false,
+        position: 0,
+        remotePath: 'https://r.example/uploads/',
+        name: 'x.png',
+        createdAt: new Date(),
       })
       .returning('guid')
     await mod.post(`/api/v1/posts/${post.guid}/report`, { reason: 'Spam' })

@@ -210,8 +210,12 @@ describe('a hidden post', () => {
   it('a private hidden post does not exist for moderators because of the case of a filter alone', async () => {
     const { guid } = await addPost(api.pod, rita, { public: false, text: 'Between us' })
     await api.pod.db('moderation_cases').insert({
-      ...{ targetType: 'post', targetGuid: guid, kind: 'filter', public: false },
-      ...{ authorGuid: rita.guid, authorAddress: rita.address },
+      targetType: 'post',
+      targetGuid: guid,
+      kind: 'filter',
+      public: false,
+      authorGuid: rita.guid,
+      authorAddress: rita.address,
     })
 
     expect((await mod.get(`/posts/${guid}`)).status).toBe(404)

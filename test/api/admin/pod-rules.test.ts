@@ -310,7 +310,9 @@ describe('pods', () => {
     expect((await adm.post('/pods/slow.example/pause', { reason, until: inMonths })).body.reason).toBe('until_invalid')
     expect((await adm.post('/pods/slow.example/pause', { reason })).body).toMatchObject({
       changed: true,
-      ...{ state: 'paused', waiting: 2, paused_until: expect.any(String) },
+      state: 'paused',
+      waiting: 2,
+      paused_until: expect.any(String),
     })
     expect((await adm.post('/pods/slow.example/pause', { reason })).body).toMatchObject({ changed: false })
     expect(await lease()).toEqual(new Map())
@@ -318,7 +320,8 @@ describe('pods', () => {
 
     expect((await adm.post('/pods/slow.example/resume', { reason })).body).toMatchObject({
       changed: true,
-      ...{ state: 'proven', failures: 0 },
+      state: 'proven',
+      failures: 0,
     })
     expect((await adm.post('/pods/slow.example/resume', { reason })).body).toMatchObject({ changed: false })
     expect((await lease()).get(podId)).toMatchObject({ isLeased: true })
@@ -340,7 +343,9 @@ describe('pods', () => {
     expect((await post('wake', {})).body).toMatchObject({ code: 422, reason: 'reason_needed' })
     expect((await post('wake', { reason })).body).toMatchObject({
       changed: true,
-      ...{ host: 'probed.example', failures: 0, next_try_at: null },
+      host: 'probed.example',
+      failures: 0,
+      next_try_at: null,
     })
     expect((await adm.get('/audit?action=pod.wake')).body).toHaveLength(1)
 

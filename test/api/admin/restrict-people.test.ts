@@ -75,7 +75,9 @@ describe('a restriction of a person', () => {
     const { guid } = action === 'lock' ? api.dan : rita
     const until = api.pod.now().toISOString()
     expect((await mod.post(`/people/${guid}/${action}`, { reason, until, confirm: rita.address })).body).toMatchObject({
-      ...{ code: 422, reason: 'until_invalid', field: 'until' },
+      code: 422,
+      reason: 'until_invalid',
+      field: 'until',
     })
     expect((await mod.get(`/people/${guid}`)).body.restrictions).toEqual([])
   })
@@ -107,7 +109,9 @@ describe('a silenced person', () => {
       restrictions: [{ action_id: action, kind: 'silence', by: 'person', until: null }],
     })
     expect((await mod.post(`/people/${rita.guid}/silence`, { reason })).body).toMatchObject({
-      ...{ changed: false, guid: rita.guid, state: 'silenced' },
+      changed: false,
+      guid: rita.guid,
+      state: 'silenced',
     })
 
     await undo(action)

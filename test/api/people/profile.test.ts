@@ -318,9 +318,18 @@ describe('GET and PATCH /user/settings', () => {
     const kinds = (delivery: string, ...names: readonly string[]) =>
       Object.fromEntries(names.map((name) => [name, delivery]))
     const all = {
-      ...{ language: 'en', available_languages: expect.arrayContaining(['en']), time_zone: 'UTC' },
-      ...{ follow_back_aspect_id: null, default_post_public: false, default_post_aspect_ids: [], strip_exif: true },
-      ...{ mail_enabled: true, digest_hour: 8, email_confirmed: false, mail_available: false, mail_state: 'ok' },
+      language: 'en',
+      available_languages: expect.arrayContaining(['en']),
+      time_zone: 'UTC',
+      follow_back_aspect_id: null,
+      default_post_public: false,
+      default_post_aspect_ids: [],
+      strip_exif: true,
+      mail_enabled: true,
+      digest_hour: 8,
+      email_confirmed: false,
+      mail_available: false,
+      mail_state: 'ok',
       mail_kinds: {
         ...kinds('immediate', 'mentioned', 'mentioned_in_comment', 'started_sharing', 'private_message'),
         ...kinds('immediate', 'someone_reported', 'sign_up_waiting'),
@@ -332,7 +341,9 @@ describe('GET and PATCH /user/settings', () => {
     }
     expect(await settings(await fay.with('profile:read_private'))).toEqual(all)
     expect(await settings(await fay.with('profile:read_private', 'email'))).toEqual({
-      ...{ ...all, email: null, unconfirmed_email: null },
+      ...all,
+      email: null,
+      unconfirmed_email: null,
     })
     expectError(await (await fay.with('profile')).get('/user/settings'), 403)
     expectError(await (await fay.with('profile:read_private')).patch('/user/settings', { language: 'en' }), 403)
@@ -341,11 +352,17 @@ describe('GET and PATCH /user/settings', () => {
   it('change the given fields only, and merge the kinds of mails', async () => {
     const before = await settings()
     const answer = await patch({
-      ...{ time_zone: 'America/New_York', digest_hour: 20, mail_enabled: false, unknown: 1 },
+      time_zone: 'America/New_York',
+      digest_hour: 20,
+      mail_enabled: false,
+      unknown: 1,
       mail_kinds: { liked: 'never', commented_on_post: 'immediate' },
     })
     const after = {
-      ...{ ...before, time_zone: 'America/New_York', digest_hour: 20, mail_enabled: false },
+      ...before,
+      time_zone: 'America/New_York',
+      digest_hour: 20,
+      mail_enabled: false,
       mail_kinds: { ...before.mail_kinds, liked: 'never', comment_on_post: 'immediate' },
     }
     expect([answer.status, answer.body]).toEqual([200, after])

@@ -46,7 +46,11 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     const original = await read(root)
     const { title, body, nsfw, mentioned_people, photos } = original
     expect(answer.body).toEqual({
-      ...{ title, body, nsfw, mentioned_people, photos },
+      title,
+      body,
+      nsfw,
+      mentioned_people,
+      photos,
       location: { address: 'Here', lat: 1, lng: 2 },
       poll: original.poll,
       guid: expect.stringMatching(/^[0-9a-f]{32}$/),

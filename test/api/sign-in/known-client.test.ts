@@ -312,8 +312,15 @@ it('signs in with a scheme of its own, PKCE, a hint of who it is and fifteen sco
     ],
   ]
   const request = {
-    ...{ client_id, redirect_uri: redirectUri, response_type: 'code', scope: scopes.join(' ') },
-    ...{ state: 'a state', nonce: 'a nonce', prompt: 'login', login_hint: 'alice', ...parameters },
+    client_id,
+    redirect_uri: redirectUri,
+    response_type: 'code',
+    scope: scopes.join(' '),
+    state: 'a state',
+    nonce: 'a nonce',
+    prompt: 'login',
+    login_hint: 'alice',
+    ...parameters,
   }
 
   const browser = openBrowser(api.app, POD)
@@ -321,8 +328,12 @@ it('signs in with a scheme of its own, PKCE, a hint of who it is and fifteen sco
   await browser.submit({ username: 'alice', password: 'the password of alice' })
   await browser.submit({ approve: 'true' })
   const answer = await postForm(api.app, pathOf(discovered.json().token_endpoint), {
-    ...{ grant_type: 'authorization_code', code: codeIn(browser.url), redirect_uri: redirectUri },
-    ...{ client_id, client_secret, code_verifier: verifier },
+    grant_type: 'authorization_code',
+    code: codeIn(browser.url),
+    redirect_uri: redirectUri,
+    client_id,
+    client_secret,
+    code_verifier: verifier,
   })
 
   expect(browser.url.searchParams.get('state')).toBe('a state')

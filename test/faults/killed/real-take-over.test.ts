@@ -72,12 +72,10 @@ describe.runIf(REAL_POD !== '')('the database of a real diaspora* pod', () => {
       for (const { token, refreshToken, clientId, clientSecret } of tokens) {
         expect(await statusWith(token)).toBe(200)
         const response = await postForm(pod.app, '/api/openid_connect/access_tokens', {
-          ...{
-            grant_type: 'refresh_token',
-            refresh_token: refreshToken,
-            client_id: clientId,
-            client_secret: clientSecret,
-          },
+          grant_type: 'refresh_token',
+          refresh_token: refreshToken,
+          client_id: clientId,
+          client_secret: clientSecret,
         })
         expect(response.statusCode).toBe(200)
         expect(await statusWith(response.json().access_token)).toBe(200)

@@ -32,9 +32,13 @@ describe.each(proxies.filter(({ program }) => program !== undefined))(
       cleanups.push(() => api.close())
       const { url, databaseUrl, secretKey } = api.pod.config
       settings = {
-        ...{ POD_URL: url, DATABASE_URL: databaseUrl, SECRET_KEY: secretKey, LOG_LEVEL: 'silent' },
+        POD_URL: url,
+        DATABASE_URL: databaseUrl,
+        SECRET_KEY: secretKey,
+        LOG_LEVEL: 'silent',
         // Just above the time for which nginx skips a process after a failure.
-        ...{ SHUTDOWN_DELAY: '3', WRITE_LIMIT: '0' },
+        SHUTDOWN_DELAY: '3',
+        WRITE_LIMIT: '0',
       }
       cleanups.push(() => Promise.all(processes.map((each) => each.kill())))
       for (const index of [0, 1]) {

@@ -90,7 +90,10 @@ it('F38: a backup is made while messages arrive and workers are killed, and is r
   const settings = { ...environment, DATABASE_URL: url, DATA_DIR: join(folder, 'data') }
   const config = readConfig(settings)
   await restoreBackup(manifest, config, url, {
-    ...{ repository, identities: undefined, replace: false, shouldEndTokens: false },
+    repository,
+    identities: undefined,
+    replace: false,
+    shouldEndTokens: false,
     ...uninterrupted,
   })
   const restored = await openServices(config, 'worker', { crypto: fixedKeyCrypto(), log: testLog() })

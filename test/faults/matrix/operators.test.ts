@@ -94,7 +94,9 @@ it('F41: an import of rules is applied once while its workers are killed', async
   form.append('mode', 'keep')
   form.append('file', new Blob(rows), 'list.csv')
   const planned = await fetch(`${podUnderFaults.nextBase()}/api/admin/v1/pod_rules/imports`, {
-    ...{ method: 'POST', headers: { authorization: `Bearer ${admin}` }, body: form },
+    method: 'POST',
+    headers: { authorization: `Bearer ${admin}` },
+    body: form,
   })
   const { id } = (await planned.json()) as { readonly id: number }
   const started = await asAdmin('POST', `/pod_rules/imports/${id}/apply`, { reason, confirm: String(RULES) })

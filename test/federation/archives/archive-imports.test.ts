@@ -492,8 +492,14 @@ describe('a follower of the old account', () => {
       insertDeliveries(
         transaction,
         {
-          ...{ record: 'post', guid: post.guid, verb: 'create', senderId: al.id, public: true },
-          ...{ entity: '<x/>', priority: DELIVERY_PRIORITY.localUsers, trace: null },
+          record: 'post',
+          guid: post.guid,
+          verb: 'create',
+          senderId: al.id,
+          public: true,
+          entity: '<x/>',
+          priority: DELIVERY_PRIORITY.localUsers,
+          trace: null,
         },
         { kind: 'post', postId: post.id },
       ).then(async () => transaction.raw('select pods.host from deliveries join pods on pods.id = pod_id')),
@@ -1022,8 +1028,13 @@ describe('an item is refused', () => {
     const done = await importAll(archiveOf(old, { user: { posts: [archivedPost(post)], contacts }, others: entities }))
 
     expect(counts(done, 'others_relayables')).toEqual({
-      ...{ imported: 0, skipped: 0 },
-      ...{ signature_wrong: 1, signature_missing: 1, author_unknown: 1, local_author: 1, parent_missing: 1 },
+      imported: 0,
+      skipped: 0,
+      signature_wrong: 1,
+      signature_missing: 1,
+      author_unknown: 1,
+      local_author: 1,
+      parent_missing: 1,
     })
   })
 

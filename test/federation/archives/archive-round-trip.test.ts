@@ -43,7 +43,10 @@ async function importInto({ userId, id: personId, address }: LocalUser, archive:
   await writeFile(file, gzipSync(JSON.stringify(archive)))
   const [username = ''] = address.split('@')
   const { id } = await beginImport(pod, COMMAND_ACTOR, {
-    ...{ file, photosFile: undefined, user: { userId, personId, address, username }, moveFrom },
+    file,
+    photosFile: undefined,
+    user: { userId, personId, address, username },
+    moveFrom,
     options: { contacts: true, content: true, settings: true, profile: true },
   })
   return runImport(pod, id, { signal: new AbortController().signal, makePicture: makeImportedPicture })
@@ -94,8 +97,11 @@ it('an archive that is exported, imported and exported again is the same', async
   const aspects = await pod.db('aspects').where({ userId: al.userId, name: 'Garden people' })
   await pod.db.transaction((transaction) =>
     writeSettings({ db: transaction, locales: pod.locales }, al.userId, {
-      ...{ language: 'fr', timeZone: 'Europe/Paris', followBackAspectId: aspects[0].id },
-      ...{ defaultPostAspectIds: [aspects[0].id], mail: { digestHour: 7, kinds: { mentioned: 'daily' } } },
+      language: 'fr',
+      timeZone: 'Europe/Paris',
+      followBackAspectId: aspects[0].id,
+      defaultPostAspectIds: [aspects[0].id],
+      mail: { digestHour: 7, kinds: { mentioned: 'daily' } },
     }),
   )
   await pod
@@ -116,8 +122,11 @@ it('an archive that is exported, imported and exported again is the same', async
     [carl.id, 0],
   ]) {
     await pod.db('conversation_visibilities').insert({
-      ...{ conversationId: conversation.id, personId, unread },
-      ...{ createdAt: new Date('2020-01-01'), updatedAt: new Date('2020-01-02') },
+      conversationId: conversation.id,
+      personId,
+      unread,
+      createdAt: new Date('2020-01-01'),
+      updatedAt: new Date('2020-01-02'),
     })
   }
   await pod.db('messages').insert([
@@ -149,7 +158,8 @@ it('an archive that is exported, imported and exported again is the same', async
     mail_enabled: false,
     time_zone: 'Europe/Paris',
     follow_back_aspect: 'Garden people',
-    ...{ follow_back_aspect_id: Number(aspects[0].id), default_post_aspect_ids: [Number(aspects[0].id)] },
+    follow_back_aspect_id: Number(aspects[0].id),
+    default_post_aspect_ids: [Number(aspects[0].id)],
     digest_hour: 7,
   })
   expect(first.user.conversations).toMatchObject([

@@ -108,7 +108,9 @@ it('two people who move to this pod share the conversation that both archives co
   // Anna has written once more after the first archive was made.
   const later: Written[] = [...said, [anna, 'Yes', guid()], [carl, 'Late', guid()]]
   expect(await importInto(an, anna, [conversation(common, everybody, later)])).toEqual({
-    ...{ state: 'done', imported: 1, skipped: 0 },
+    state: 'done',
+    imported: 1,
+    skipped: 0,
   })
   expect(await readers(common)).toEqual([al.id, an.id])
   // What others have written after it would be only a claim to the first one.
@@ -154,8 +156,10 @@ it('an import does not join a conversation that this pod has received', async ()
   const time = new Date()
   await pod.db('conversations').insert({ guid: common, authorId: carl.id, subject: 'Soup' })
   await pod.db('conversation_visibilities').insert({
-    ...{ conversationId: pod.db('conversations').where({ guid: common }).select('id'), personId: al.id },
-    ...{ createdAt: time, updatedAt: time },
+    conversationId: pod.db('conversations').where({ guid: common }).select('id'),
+    personId: al.id,
+    createdAt: time,
+    updatedAt: time,
   })
   const forged = conversation(common, [carl, anna], [])
   expect(await importInto(an, anna, [forged])).toMatchObject({ imported: 0, guid_taken: 1 })

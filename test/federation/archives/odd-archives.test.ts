@@ -91,7 +91,8 @@ it('an archive that names everything twice is imported once', async () => {
     [carla.id, dan.id].toSorted((one, other) => one - other),
   )
   expect(await pod.db('posts').where({ guid: post.guid }).first()).toMatchObject({
-    ...{ commentsCount: 2, likesCount: 2 },
+    commentsCount: 2,
+    likesCount: 2,
   })
   expect(await pod.db('comments').where({ guid: comment.guid }).first()).toMatchObject({ likesCount: 1 })
   expect(await pod.db('poll_answers').where({ guid: answer.guid }).first()).toMatchObject({ voteCount: 1 })
@@ -108,7 +109,10 @@ it('an archive adds nothing to private posts that its owner cannot read', async 
     await addPost(pod, bob, { public: false, text: 'For al' }),
   ]
   await pod.db('post_visibilities').insert({
-    ...{ userId: al.userId, postId: shown.id, authorId: bob.id, createdAt: new Date() },
+    userId: al.userId,
+    postId: shown.id,
+    authorId: bob.id,
+    createdAt: new Date(),
   })
   const done = await importOf(
     old,

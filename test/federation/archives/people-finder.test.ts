@@ -59,7 +59,8 @@ it('people beyond the limit of their host are not looked up', async () => {
     'found',
   )
   expect((await openPeopleFinder(pod).find(['two@victim.example'], signal)).get('two@victim.example')).toEqual({
-    ...{ state: 'refused', reason: 'over_limit' },
+    state: 'refused',
+    reason: 'over_limit',
   })
   expect(pod.fakePods.requests.filter((request) => request.includes('two@victim.example'))).toEqual([])
 })

@@ -67,7 +67,11 @@ describe('what arrives from a silenced person', () => {
         edited_at: undefined,
       } as const
       return privateMessage(remy, user, {
-        ...{ type: 'conversation', author: remy.address, guid, subject: 'Tea', ...createdAt },
+        type: 'conversation',
+        author: remy.address,
+        guid,
+        subject: 'Tea',
+        ...createdAt,
         participants: [remy.address, user.address],
         messages: [{ ...message, ...createdAt, conversation_guid: guid }],
       })

@@ -91,8 +91,15 @@ export async function openSampleConsole(text = HOSTILE): Promise<SampleConsole> 
 async function seedOperations({ pod }: ConsolePod, text: string): Promise<number> {
   const { db } = pod
   await db('quarantine').insert({
-    ...{ receivedAt: new Date(), author: 'eve@evil.example', host: 'evil.example', fault: 'InvalidSignature' },
-    ...{ detail: text, payload: text, bytes: text.length, isWhole: true, digest: Buffer.from('digest') },
+    receivedAt: new Date(),
+    author: 'eve@evil.example',
+    host: 'evil.example',
+    fault: 'InvalidSignature',
+    detail: text,
+    payload: text,
+    bytes: text.length,
+    isWhole: true,
+    digest: Buffer.from('digest'),
     traceId: TRACE,
   })
   const eve = await addRemotePerson(pod, 'eve@evil.example')
@@ -100,14 +107,14 @@ async function seedOperations({ pod }: ConsolePod, text: string): Promise<number
   await db('pods')
     .where({ id: eve.podId })
     .update({
-      ...{
-        lastError: text,
-        status: 'net_failed',
-        failures: 7,
-        software: text.slice(0, 200),
-        softwareVersion: '1',
-      },
-      ...{ checkedAt: new Date(), nextTryAt: new Date(Date.now() + 3_600_000), offlineSince: new Date() },
+      lastError: text,
+      status: 'net_failed',
+      failures: 7,
+      software: text.slice(0, 200),
+      softwareVersion: '1',
+      checkedAt: new Date(),
+      nextTryAt: new Date(Date.now() + 3_600_000),
+      offlineSince: new Date(),
       probe: JSON.stringify({
         at: new Date().toISOString(),
         steps: [
@@ -141,19 +148,21 @@ async function seedOperations({ pod }: ConsolePod, text: string): Promise<number
       })
       .returning('id')
     await db('deliveries').insert({
-      ...{ messageId: message.id, podId: eve.podId, attempts: index, lastFault: 'net' },
+      messageId: message.id,
+      podId: eve.podId,
+      attempts: index,
+      lastFault: 'net',
       ...(index > 3 && { state: 'dead', diedAt: new Date() }),
     })
   }
   const [deadLetter] = await db('outbox')
     .insert({
-      ...{
-        queue: 'inbound',
-        name: 'receive-public',
-        payload: text,
-        data: JSON.stringify({ fault: 'TargetNotFound' }),
-      },
-      ...{ acceptedAt: new Date(), failedAt: new Date() },
+      queue: 'inbound',
+      name: 'receive-public',
+      payload: text,
+      data: JSON.stringify({ fault: 'TargetNotFound' }),
+      acceptedAt: new Date(),
+      failedAt: new Date(),
     })
     .returning('id')
   await db.raw(

@@ -67,8 +67,15 @@ export async function seedModeration({ pod, people }: ConsolePod, text: string):
   )
   await addMailRule(pod, actor, { kind: 'domain', value: 'wave.example' }, { reason })
   await pod.db('pending_sign_ups').insert({
-    ...{ username: 'wanda', email: `${'w'.repeat(60)}@wave.example`, passwordHash: 'x', language: 'en', reason: text },
-    ...{ needsConfirmation: true, needsApproval: true, network: '198.51.100.0/24', rules: ['ip_rule 1'] },
+    username: 'wanda',
+    email: `${'w'.repeat(60)}@wave.example`,
+    passwordHash: 'x',
+    language: 'en',
+    reason: text,
+    needsConfirmation: true,
+    needsApproval: true,
+    network: '198.51.100.0/24',
+    rules: ['ip_rule 1'],
     expiresAt: new Date('2199-01-01'),
   })
   await pod.db('unattended_sign_ups').insert({ since: new Date() })

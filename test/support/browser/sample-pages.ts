@@ -83,18 +83,22 @@ export async function openSamplePages(): Promise<SamplePages> {
   const { ann, noor, ben } = await pod.people('ann', 'noor', 'ben')
   const quin = await addRemotePerson(pod.pod, 'quin@q.example', { profile: { firstName: 'Quin', lastName: 'Q.' } })
   await ann.editProfile({
-    ...{ firstName: 'Ann', lastName: 'Avery', bio: '## Hello\n\nI like **tea** and long walks.' },
-    ...{
-      location: 'A small town',
-      gender: 'female',
-      birthday: '1984-05-06',
-      tags: ['tea', 'walks'],
-      publicDetails: true,
-    },
+    firstName: 'Ann',
+    lastName: 'Avery',
+    bio: '## Hello\n\nI like **tea** and long walks.',
+    location: 'A small town',
+    gender: 'female',
+    birthday: '1984-05-06',
+    tags: ['tea', 'walks'],
+    publicDetails: true,
   })
   await noor.editProfile({
-    ...{ firstName: 'نور', lastName: 'الهدى', bio: 'أحب القراءة والشاي', location: 'القاهرة', tags: ['شاي'] },
-    ...{ publicDetails: true },
+    firstName: 'نور',
+    lastName: 'الهدى',
+    bio: 'أحب القراءة والشاي',
+    location: 'القاهرة',
+    tags: ['شاي'],
+    publicDetails: true,
   })
 
   const publish = async (text: string, person: TestPerson = ann, more = {}) =>

@@ -44,14 +44,19 @@ export function softwarePasskey(origin: string): SoftwarePasskey {
   const clientData = (type: string, { challenge }: PageOptions, changes: CredentialChanges) =>
     Buffer.from(
       JSON.stringify({
-        ...{ type, challenge: changes.challenge ?? challenge },
-        ...{ origin: changes.origin ?? origin, crossOrigin: false },
+        type,
+        challenge: changes.challenge ?? challenge,
+        origin: changes.origin ?? origin,
+        crossOrigin: false,
       }),
     )
   const toJson = (response: object) =>
     JSON.stringify({
-      ...{ id: text(id), rawId: text(id), type: 'public-key', response },
-      ...{ clientExtensionResults: {} },
+      id: text(id),
+      rawId: text(id),
+      type: 'public-key',
+      response,
+      clientExtensionResults: {},
     })
 
   return {
@@ -73,7 +78,9 @@ export function softwarePasskey(origin: string): SoftwarePasskey {
       const client = clientData('webauthn.get', options, changes)
       const signature = sign('sha256', Buffer.concat([data, sha256(client)]), privateKey)
       return toJson({
-        ...{ clientDataJSON: text(client), authenticatorData: text(data), signature: text(signature) },
+        clientDataJSON: text(client),
+        authenticatorData: text(data),
+        signature: text(signature),
         userHandle: changes.userHandle ?? userHandle,
       })
     },

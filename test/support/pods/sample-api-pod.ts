@@ -33,7 +33,11 @@ export async function startSampleApiPod(options: PodOptions = {}): Promise<Sampl
   await share(api, carol, alice)
   return {
     ...api,
-    ...{ alice, bob, carol, dan, eve },
+    alice,
+    bob,
+    carol,
+    dan,
+    eve,
     friendsAspectId: await aspectOf(api, alice, 'Friends'),
     alicePost: await publish(api, alice, { text: 'Post of Alice', public: true }),
     bobPost: await publish(api, bob, { text: 'Post of Bob', public: true }),

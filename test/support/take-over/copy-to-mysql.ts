@@ -3,8 +3,15 @@ import type { Connection } from 'mysql2/promise'
 import { type ColumnType, SOURCE_TABLES } from '../../../src/take-over/source/source-tables.js'
 
 const TYPES: Readonly<Record<ColumnType, string>> = {
-  ...{ int: 'bigint', bool: 'tinyint(1)', text: 'longtext', time: 'datetime', date: 'date' },
-  ...{ json: 'longtext', yaml: 'longtext', sealed: 'longtext', hashed: 'longtext' },
+  int: 'bigint',
+  bool: 'tinyint(1)',
+  text: 'longtext',
+  time: 'datetime',
+  date: 'date',
+  json: 'longtext',
+  yaml: 'longtext',
+  sealed: 'longtext',
+  hashed: 'longtext',
 }
 
 /** Copies the tables of a diaspora* pod to MySQL, with the column types of MySQL. */

@@ -457,7 +457,12 @@ async function addOtherSignatures({ insert, keys }: OldPodContext): Promise<void
     { id: 4, order: 'author guid parent_guid text edited_at' },
   )
   await insert('likes', {
-    ...{ id: 8, target_id: 112, target_type: 'Post', author_id: 22, guid: guidOf('like-8'), positive: true },
+    id: 8,
+    target_id: 112,
+    target_type: 'Post',
+    author_id: 22,
+    guid: guidOf('like-8'),
+    positive: true,
   })
   await insert('like_signatures', {
     like_id: 8,

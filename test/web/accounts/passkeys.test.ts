@@ -172,7 +172,9 @@ describe('a passkey', () => {
       const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
       const send = async () => {
         const { statusCode } = await pod.inject({
-          ...{ method: 'POST', url: '/users/sign_in/passkey', payload: new URLSearchParams(form).toString() },
+          method: 'POST',
+          url: '/users/sign_in/passkey',
+          payload: new URLSearchParams(form).toString(),
           headers: { cookie, 'content-type': 'application/x-www-form-urlencoded' },
         })
         return statusCode
@@ -343,8 +345,12 @@ describe.each(findChromium() === undefined ? [] : ['with an authenticator'])('Ch
       await session.send('WebAuthn.enable')
       await session.send('WebAuthn.addVirtualAuthenticator', {
         options: {
-          ...{ protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true },
-          ...{ isUserVerified: true, automaticPresenceSimulation: true },
+          protocol: 'ctap2',
+          transport: 'internal',
+          hasResidentKey: true,
+          hasUserVerification: true,
+          isUserVerified: true,
+          automaticPresenceSimulation: true,
         },
       })
       await use(page)
@@ -355,7 +361,9 @@ describe.each(findChromium() === undefined ? [] : ['with an authenticator'])('Ch
 
   it('finds no violation with axe on any page of the settings, nor one wider than 320 pixels', async () => {
     const context = await chromium?.newContext({
-      ...{ baseURL: pod.url, colorScheme: 'dark', viewport: { width: 320, height: 900 } },
+      baseURL: pod.url,
+      colorScheme: 'dark',
+      viewport: { width: 320, height: 900 },
     })
     if (context === undefined) throw new Error('There is no browser.')
     const page = await context.newPage()

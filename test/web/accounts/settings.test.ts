@@ -2,7 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeDueAccounts, closingTaskHandlers } from '../../../src/domain/accounts/closing/close-account.js'
 import { runBackgroundTask } from '../../../src/domain/operations/background-tasks.js'
 import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
-import { approveClient, CALLBACK, codeIn, registerTestClient, type TestOidcClient } from '../../support/http/oidc-client.js'
+import {
+  approveClient,
+  CALLBACK,
+  codeIn,
+  registerTestClient,
+  type TestOidcClient,
+} from '../../support/http/oidc-client.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { type ConsolePod, startConsolePod } from '../../support/pods/console-pod.js'
 
@@ -107,8 +113,14 @@ describe('the pages', () => {
     const messages = () => pod.pod.db('outbox').whereRaw(`data::text like '%"profile"%'`).count()
     await dan.visit('/settings/profile')
     const fields = {
-      ...{ name: 'Dan Brown', bio: 'I like\r\ntea.', location: 'Here', gender: 'm', birthday: '05-06' },
-      ...{ tags: '#tea walks', searchable: 'true', show_profile_info: 'true' },
+      name: 'Dan Brown',
+      bio: 'I like\r\ntea.',
+      location: 'Here',
+      gender: 'm',
+      birthday: '05-06',
+      tags: '#tea walks',
+      searchable: 'true',
+      show_profile_info: 'true',
     }
     await dan.submit(fields, '/settings/profile')
     const once = await messages()
@@ -116,8 +128,13 @@ describe('the pages', () => {
 
     const { personId } = await userRow()
     expect(await pod.pod.db('profiles').where({ personId }).first()).toMatchObject({
-      ...{ firstName: 'Dan Brown', bio: 'I like\ntea.', birthday: '1004-05-06', tags: ['tea', 'walks'] },
-      ...{ searchable: true, publicDetails: true, nsfw: false },
+      firstName: 'Dan Brown',
+      bio: 'I like\ntea.',
+      birthday: '1004-05-06',
+      tags: ['tea', 'walks'],
+      searchable: true,
+      publicDetails: true,
+      nsfw: false,
     })
     expect(await messages()).toEqual(once)
     expect(dan.page.body).toContain('value="05-06"')

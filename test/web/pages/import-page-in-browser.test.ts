@@ -57,15 +57,19 @@ describe.runIf(browser !== undefined)('the page of imports in a browser', () => 
     pod.pod.db('import_uploads').insert({ uid: newGuid(), userId, createdAt: new Date(), ...row })
   const run = (row: Readonly<Record<string, unknown>>) =>
     pod.pod.db('imports').insert({
-      ...{
-        uid: newGuid(),
-        userId,
-        oldAddress: OLD,
-        identity: 'proven',
-        options: { move: true },
-        header: { lists: { posts: 1_200 } },
-      },
-      ...{ bytes: 1, sha256: 'x', phase: 'posts', lines: 600, counts: counts(595), createdAt: new Date(), ...row },
+      uid: newGuid(),
+      userId,
+      oldAddress: OLD,
+      identity: 'proven',
+      options: { move: true },
+      header: { lists: { posts: 1_200 } },
+      bytes: 1,
+      sha256: 'x',
+      phase: 'posts',
+      lines: 600,
+      counts: counts(595),
+      createdAt: new Date(),
+      ...row,
     })
 
   it.each([

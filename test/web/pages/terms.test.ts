@@ -23,8 +23,13 @@ beforeAll(async () => {
   smtp = await startSmtpServer()
   pod = await buildPod({
     environment: {
-      ...{ REGISTRATIONS: 'open', TERMS_FILE: file, SIGN_IN_LIMIT: '0', PODMIN_CONTACT: 'help@pod.example' },
-      ...{ SMTP_URL: smtp.url, MAIL_FROM: 'pod@pod.example', SIGN_UP_CONFIRMATION: 'off' },
+      REGISTRATIONS: 'open',
+      TERMS_FILE: file,
+      SIGN_IN_LIMIT: '0',
+      PODMIN_CONTACT: 'help@pod.example',
+      SMTP_URL: smtp.url,
+      MAIL_FROM: 'pod@pod.example',
+      SIGN_UP_CONFIRMATION: 'off',
     },
   })
 })
@@ -80,8 +85,11 @@ describe('the terms of the operator', () => {
   it('are stored with the account when the mailbox is confirmed later', async () => {
     await using later = await buildPod({
       environment: {
-        ...{ REGISTRATIONS: 'open', TERMS_FILE: file },
-        ...{ SMTP_URL: smtp.url, MAIL_FROM: 'pod@pod.example', SIGN_UP_CONFIRMATION: 'on' },
+        REGISTRATIONS: 'open',
+        TERMS_FILE: file,
+        SMTP_URL: smtp.url,
+        MAIL_FROM: 'pod@pod.example',
+        SIGN_UP_CONFIRMATION: 'on',
       },
     })
     await signUp('cara', { terms: 'true' }, later)

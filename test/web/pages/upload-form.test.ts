@@ -48,7 +48,10 @@ const head = whole.subarray(0, whole.indexOf('\r\n\r\n') + 4)
 /** Begins a request without saying how long it will be. */
 function begin() {
   const client = request({
-    ...{ port, host: '127.0.0.1', method: 'POST', path: '/api/v1/photos?pending=true' },
+    port,
+    host: '127.0.0.1',
+    method: 'POST',
+    path: '/api/v1/photos?pending=true',
     headers: { authorization: `Bearer ${token}`, 'content-type': type },
   })
   client.on('error', () => {}) // it is cut off
