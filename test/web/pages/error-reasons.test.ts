@@ -28,15 +28,25 @@ describe('reason', () => {
   })
 
   it.each([
-    ['malformed JSON', '{', {}, 400, 'malformed_body'],
-    ['an unsupported media type', 'x', { 'content-type': 'text/plain' }, 415, 'unsupported_media_type'],
-    ['a compressed body', '{}', { 'content-encoding': 'gzip' }, 415, 'unsupported_media_type'],
-    ['a body that is too large', `"${'a'.repeat(2 ** 21)}"`, {}, 413, 'body_too_large'],
-    ['a bad Idempotency-Key', '{"public":true}', { 'idempotency-key': 'two words' }, 400, 'idempotency_key_invalid'],
-  ] as const)('the error of %s has a reason', async (_what, body, headers, status, reason) => {
+    ['malformed JSON', { body: '{' }, 400, 'malformed_body'],
+    [
+      'an unsupported media type',
+      { body: 'x', headers: { 'content-type': 'text/plain' } },
+      415,
+      'unsupported_media_type',
+    ],
+    ['a compressed body', { body: '{}', headers: { 'content-encoding': 'gzip' } }, 415, 'unsupported_media_type'],
+    ['a body that is too large', { body: `"${'a'.repeat(2 ** 21)}"` }, 413, 'body_too_large'],
+    [
+      'a bad Idempotency-Key',
+      { body: '{"public":true}', headers: { 'idempotency-key': 'two words' } },
+      400,
+      'idempotency_key_invalid',
+    ],
+  ] as const)('the error of %s has a reason', async (_what, request, status, reason) => {
     const { token } = alice
-    const all = { 'content-type': 'application/json', ...headers }
-    const answer = await api.call({ method: 'POST', path: '/posts', token, body, headers: all })
+    const headers = { 'content-type': 'application/json', ...('headers' in request && request.headers) }
+    const answer = await api.call({ method: 'POST', path: '/posts', token, body: request.body, headers })
 
     expect(answer.body).toMatchObject({ code: status, message: expect.any(String), reason })
   })

@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { Comment } from '../../../persistence/models/comment.js'
-import type { Person } from '../../../persistence/models/person.js'
 import { Post } from '../../../persistence/models/post.js'
 import { type ClosingBy, User } from '../../../persistence/models/user.js'
 import { endUndoOfClosing } from '../../../persistence/moderation/actions.js'
@@ -14,9 +13,8 @@ import { newCommentRetraction, newPostRetraction } from '../../posts/new-retract
 import { retractEntity } from '../../posts/retract.js'
 import { Refusal } from '../../refusals.js'
 import { requireNotPodmin, suspendAccess } from '../accounts.js'
+import type { UserWithPerson } from '../operator/change-as-operator.js'
 import { closeNow } from './close-now.js'
-
-type UserWithPerson = User & { readonly person: Person }
 
 export interface ClosingOptions {
   readonly by: ClosingBy
