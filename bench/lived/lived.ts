@@ -17,7 +17,15 @@ import { type BenchStores, openEachStore, type QueueStoreName } from '../machine
 import { endProcess, forkFile, nextMessage } from '../machine/child-process.js'
 import { processorTimesOf, rateOf, timePerMessage } from '../machine/processor-time.js'
 import { makeSignedSample } from '../machine/signed-sample.js'
-import { countKind, firstMessages, type LivedCorpus, livedCorpus, MESSAGES, roundToFullMixes } from './lived-corpus.js'
+import {
+  countKind,
+  firstMessages,
+  type LivedCorpus,
+  type LivedKind,
+  livedCorpus,
+  MESSAGES,
+  roundToFullMixes,
+} from './lived-corpus.js'
 import type { PeerReady, PeerReceived, PeerTask } from './lived-peer.js'
 import {
   countStored,
@@ -41,6 +49,8 @@ const RATES = [
   { perSecond: 60, seconds: 8 },
   { perSecond: 300, seconds: 5 },
 ] as const
+/** A rate relative to the one that the pod stores at full speed, when that was measured. */
+const SHARE_OF_FULL_SPEED = { share: 0.6, seconds: 5 } as const
 const CASES = ['full speed', 'rates', 'pods', 'steps']
 const POLL_INTERVAL_MS = 50
 /** Time without a request and without work, after which missing participations are given up. */
@@ -104,9 +114,18 @@ interface Round {
   /** Latency from the 202 to the commit. */
   readonly committed: Latency
   readonly accepted: Latency
+  readonly times: readonly MessageTimes[]
   /** Posts without a participation. A post may have none if two batches are stored at the same time. */
   readonly missing: number
   readonly ok: boolean
+}
+
+/** The times of a message, in milliseconds since 1970. */
+interface MessageTimes {
+  readonly kind: LivedKind
+  readonly sentAt: number
+  readonly respondedAt: number
+  readonly committedAt: number
 }
 
 async function* measureStore({ cases, ...setting }: Setting): AsyncGenerator<Result> {
@@ -121,8 +140,14 @@ async function* measureStore({ cases, ...setting }: Setting): AsyncGenerator<Res
     await placePeople(services, setting.ports.slice(0, 1))
     await stopCountingStatements(setting.stores.superuserUrl)
     await measureRound(pod, firstMessages(setting.corpus, WARM_UP))
-    if (cases.includes('full speed')) yield* measureFullSpeed(pod, 'one pod')
-    if (cases.includes('rates')) yield* measureRates(pod)
+    let fullSpeed: number | undefined
+    if (cases.includes('full speed')) {
+      for await (const result of measureFullSpeed(pod, 'one pod')) {
+        fullSpeed ??= result.value
+        yield result
+      }
+    }
+    if (cases.includes('rates')) yield* measureRates(pod, fullSpeed)
     if (cases.includes('pods')) {
       await placePeople(services, setting.ports)
       yield* measureFullSpeed(pod, `${setting.ports.length} pods`)
@@ -167,32 +192,55 @@ async function keepStatements({ keep }: LivedPod, name: string, statements: Stat
   await writeFile(join(keep, `statements-${name.replaceAll(/\W+/g, '-')}.json`), JSON.stringify(statements, null, 1))
 }
 
-/** The processor time of a message at a fixed rate: batches are small then. */
-async function* measureRates(pod: LivedPod): AsyncGenerator<Result> {
-  const { corpus, queue } = pod
+/** The processor time of a message at a fixed rate: batches are small then. `fullSpeed` is in stored messages a second. */
+async function* measureRates(pod: LivedPod, fullSpeed: number | undefined): AsyncGenerator<Result> {
   for (const { perSecond, seconds } of RATES) {
-    const part = firstMessages(corpus, roundToFullMixes(perSecond * seconds))
-    const round = await measureRound(pod, part, perSecond)
-    const statements = await countStatements(pod.stores.superuserUrl, () => measureRound(pod, part, perSecond))
-    await keepStatements(pod, `${perSecond} a second, ${queue}`, statements)
-    const spent = processorTime(round)
-    const limit = minTimeOf(part).all / 1_000
-    yield {
-      bench: 'lived',
-      case: `${perSecond} a second, ${queue}`,
-      value: spent / 1_000,
-      unit: 'ms/msg',
-      limit,
-      ratio: limit / (spent / 1_000),
-      floor: FLOORS.lived.rates[perSecond],
-      rounds: 1,
-      spread: 0,
-      cpu_us: round.cpu,
-      ...statementsOf(statements, part),
-      latency_ms: { accepted: round.accepted, committed: round.committed },
-      ok: round.ok,
-    }
+    const name = `${perSecond} a second`
+    yield { ...(await measureRate(pod, { name, perSecond, seconds })), floor: FLOORS.lived.rates[perSecond] }
   }
+  if (fullSpeed === undefined) return
+  const { share, seconds } = SHARE_OF_FULL_SPEED
+  const perSecond = Math.round(fullSpeed * share)
+  const result = await measureRate(pod, { name: `${share * 100} % of full speed`, perSecond, seconds })
+  yield { ...result, more: { per_second: perSecond } }
+}
+
+interface Rate {
+  readonly name: string
+  readonly perSecond: number
+  readonly seconds: number
+}
+
+async function measureRate(pod: LivedPod, { name, perSecond, seconds }: Rate): Promise<Result> {
+  const { corpus, queue } = pod
+  const part = firstMessages(corpus, roundToFullMixes(perSecond * seconds))
+  const round = await measureRound(pod, part, perSecond)
+  const statements = await countStatements(pod.stores.superuserUrl, () => measureRound(pod, part, perSecond))
+  await keepStatements(pod, `${name}, ${queue}`, statements)
+  await keepLatencies(pod, `${name}, ${queue}`, round)
+  const spent = processorTime(round)
+  const limit = minTimeOf(part).all / 1_000
+  return {
+    bench: 'lived',
+    case: `${name}, ${queue}`,
+    value: spent / 1_000,
+    unit: 'ms/msg',
+    limit,
+    ratio: limit / (spent / 1_000),
+    rounds: 1,
+    spread: 0,
+    cpu_us: round.cpu,
+    ...statementsOf(statements, part),
+    latency_ms: { accepted: round.accepted, committed: round.committed },
+    ok: round.ok,
+  }
+}
+
+/** Keeps the times of each message, so that the slowest ones can be compared with what else ran then. */
+async function keepLatencies({ keep }: LivedPod, name: string, { times }: Round): Promise<void> {
+  if (keep === undefined) return
+  await mkdir(keep, { recursive: true })
+  await writeFile(join(keep, `times-${name.replaceAll(/\W+/g, '-')}.json`), JSON.stringify(times, null, 1))
 }
 
 /** Processor time of the worker by step, at full speed and at the lowest rate. */
@@ -278,6 +326,12 @@ async function measureRound(pod: LivedPod, corpus: LivedCorpus, perSecond?: numb
     cpu: timePerMessage(messages.length, before, after),
     committed: latencyOf(timesToCommit(sent, committedAt)),
     accepted: latencyOf(sent.milliseconds),
+    times: messages.map(({ kind }, index) => ({
+      kind,
+      sentAt: sent.sentAt[index] ?? Number.NaN,
+      respondedAt: sent.respondedAt[index] ?? Number.NaN,
+      committedAt: committedAt[index] ?? Number.NaN,
+    })),
     missing: participations - received.private,
     ok: sent.failures === 0 && received.private <= participations && (await isLivedCorrect(services, corpus)),
   }
