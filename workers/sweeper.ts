@@ -22,9 +22,9 @@ const CHECK_INTERVAL_MS = 4_000
  * Checks every four seconds for work without a job. A timer, not a job: it does not depend on a queue that may be unavailable or
  * emptied, and on an idle pod a check costs one small statement, where a job costs ten.
  */
-export function startSweeping(services: Services, every = CHECK_INTERVAL_MS): { stop(): Promise<void> } {
+export function startSweeping(services: Services, intervalMs = CHECK_INTERVAL_MS): { stop(): Promise<void> } {
   let boundedAt = Number.NEGATIVE_INFINITY
-  return runPeriodically(every, async () => {
+  return runPeriodically(intervalMs, async () => {
     try {
       const { hasDueWork, hasEndedActions, isRunRecordStale, hasLimitedRows } = await checkForDueWork(services)
       if (hasDueWork) await sweep(services)
