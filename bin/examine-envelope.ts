@@ -13,7 +13,7 @@ import {
 import { type FaultHandling, HANDLING_OF_FAULT, type ProtocolFault } from '../src/protocol/errors.js'
 
 /** A recipient with their private key. */
-export interface EnvelopeRecipient {
+interface EnvelopeRecipient {
   readonly address: string
   readonly key: KeyObject
 }

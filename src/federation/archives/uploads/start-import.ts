@@ -14,7 +14,7 @@ import { IMPORT_LIMITS } from '../limits.js'
 import type { ImportingUser } from '../owner.js'
 import { requireImportsOn } from './receive-upload.js'
 
-export interface ImportChoices extends Pick<ImportOptions, 'contacts' | 'content' | 'settings' | 'profile'> {
+interface ImportChoices extends Pick<ImportOptions, 'contacts' | 'content' | 'settings' | 'profile'> {
   readonly move: boolean
   /** The old network ID, as it was typed. */
   readonly oldAddress: string
