@@ -77,7 +77,7 @@ export async function findLocalWriters(
          count(*) over (partition by step.author_id, depth) as of_depth
        from step join people on people.id = step.id and pod_id is null
      )
-     select guid, writer.id, writer.address
+     select relayables.guid, writer.id, writer.address
      from relayables
      left join local_identities as nearest on nearest.author_id = relayables.author_id and place = 1 and of_depth = 1
      join people as writer on writer.id = case when nearest.depth = 0 then nearest.id else coalesce(written_by_id, nearest.id) end`,
