@@ -1,5 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { readFolderSpaces } from '../domain/operations/storage.js'
+import { countFailedJobs } from '../jobs/dead-letters/count-dead-letters.js'
+import { QUEUES } from '../jobs/queues/queue-names.js'
 import {
   readMetricsOfOtherPods,
   readSharedMetrics,
@@ -11,9 +13,16 @@ import type { MonitoringServices, Services } from '../services/services.js'
 const SHARED_METRICS_CACHE_MS = 15_000
 /** The pods of the metrics are chosen each minute. */
 const PEER_METRICS_CACHE_MS = 60_000
+/** Failed jobs of a queue that are counted: Redis has to read each. */
+const COUNTED_FAILED_JOBS = 10_000
+/** Faults of dead letters with series of their own. */
+const FAULTS = 30
 
 /** Registers metrics that every process exports alike; the returned function renews them. Rules and dashboards use `max`. */
-export function openSharedMetrics(registry: Registry, services: MonitoringServices): () => Promise<void> {
+export function openSharedMetrics(
+  registry: Registry,
+  services: MonitoringServices & Pick<Services, 'jobs'>,
+): () => Promise<void> {
   const writeGauges = openSharedGauges(registry)
   const writePeers = openPeerGauges(registry)
   const free = new Gauge({
@@ -31,7 +40,9 @@ export function openSharedMetrics(registry: Registry, services: MonitoringServic
   const values = cacheFor(SHARED_METRICS_CACHE_MS, async () => {
     const beganAt = Date.now()
     const counters = await readSharedMetrics(services.db)
-    return { ...counters, offset: (counters.databaseClock - (beganAt + Date.now()) / 2) / 1_000 }
+    const failedJobs = await countFailedJobs(services, COUNTED_FAILED_JOBS).catch(() => [])
+    const deadLetters = groupRareFaults([...counters.deadLetters, ...failedJobs])
+    return { ...counters, deadLetters, offset: (counters.databaseClock - (beganAt + Date.now()) / 2) / 1_000 }
   })
   const peers = cacheFor(PEER_METRICS_CACHE_MS, () => readMetricsOfOtherPods(services.db, services.config.metricsPeers))
 
@@ -76,6 +87,27 @@ function cacheFor<Result>(milliseconds: number, operation: () => Promise<Result>
   }
 }
 
+type DeadLetterCounts = SharedMetrics['deadLetters']
+
+/** Adds the dead letters of rows and of jobs. All but the most frequent faults become `other`. */
+function groupRareFaults(counts: DeadLetterCounts): DeadLetterCounts {
+  const totals = new Map<string, number>()
+  for (const { fault, count } of counts) totals.set(fault, (totals.get(fault) ?? 0) + count)
+  const frequentFaults = new Set(
+    [...totals]
+      .sort(([, one], [, other]) => other - one)
+      .slice(0, FAULTS)
+      .map(([fault]) => fault),
+  )
+  const sums = new Map<string, DeadLetterCounts[number]>()
+  for (const { queue, fault: own, count } of counts) {
+    const fault = frequentFaults.has(own) ? own : 'other'
+    const key = JSON.stringify([queue, fault])
+    sums.set(key, { queue, fault, count: (sums.get(key)?.count ?? 0) + count })
+  }
+  return [...sums.values()]
+}
+
 type GaugeValues = SharedMetrics & { readonly offset: number }
 
 function openSharedGauges(registry: Registry): (values: GaugeValues | undefined) => void {
@@ -86,7 +118,12 @@ function openSharedGauges(registry: Registry): (values: GaugeValues | undefined)
   const processes = gauge('pod_processes', 'Processes with a heartbeat in the last 30 seconds.', 'kind', 'version')
   const paused = gauge('pod_queue_paused', 'Queues that an operator has paused.', 'queue')
   const pauseLeft = gauge('pod_queue_pause_left_seconds', 'Until a pause ends; not there: it has no end.', 'queue')
-  const dead = gauge('pod_dead_letters', 'Work that was given up, in rows of the database.', 'queue', 'fault')
+  const dead = gauge(
+    'pod_dead_letters',
+    'Work that was given up: rows, deliveries, and failed jobs without a row.',
+    'queue',
+    'fault',
+  )
   const quarantined = gauge('pod_quarantine_messages', 'Rejected messages that are kept.', 'fault')
   const cases = gauge('pod_cases_open', 'Cases that are open or taken.', 'kind')
   const oldestCase = gauge('pod_oldest_case_seconds', 'Age of the oldest open case.')
@@ -127,6 +164,7 @@ function openSharedGauges(registry: Registry): (values: GaugeValues | undefined)
     for (const single of optional) single.remove() // reset alone would say zero
     if (values === undefined) return
     for (const { kind, version, count } of values.processes) processes.set({ kind, version }, count)
+    for (const queue of QUEUES) paused.set({ queue }, 0)
     for (const { queue, left } of values.pausedQueues) {
       paused.set({ queue }, 1)
       if (left !== null) pauseLeft.set({ queue }, left)
@@ -159,6 +197,11 @@ function openPeerGauges(registry: Registry): (peers: Awaited<ReturnType<typeof r
   const failures = gauge('pod_peer_failures', 'Failed deliveries and checks of a pod since its last success.')
   const received = gauge('pod_peer_received_hour', 'Messages of a pod in the last hour, to ten minutes.')
   const delivered = gauge('pod_peer_delivered_hour', 'Deliveries to a pod in the last hour, to ten minutes.')
+  const oldestAvailable = new Gauge({
+    name: 'pod_oldest_available_delivery_seconds',
+    help: 'Age of the oldest delivery that waits for a pod without failures, which is neither paused nor blocked.',
+    registers: [registry],
+  })
 
   return (peers) => {
     for (const each of [waiting, oldest, failures, received, delivered]) each.reset()
@@ -170,5 +213,6 @@ function openPeerGauges(registry: Registry): (peers: Awaited<ReturnType<typeof r
       received.set({ peer }, values.received)
       delivered.set({ peer }, values.delivered)
     }
+    oldestAvailable.set(Math.max(0, ...(peers ?? []).map((values) => values.oldestAvailable ?? 0)))
   }
 }

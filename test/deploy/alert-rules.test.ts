@@ -93,6 +93,28 @@ it('has a rule for each condition that needs an operator', () => {
   }
 })
 
+it('has the durations of the contract', () => {
+  const { groups } = parse(read('prometheus/rules.yml'))
+  const rules: readonly { alert: string; for?: string }[] = groups.flatMap(
+    ({ rules }: { rules: readonly object[] }) => rules,
+  )
+  const durations = Object.fromEntries(rules.map(({ alert, for: duration }) => [alert, duration]))
+
+  expect(durations).toEqual({
+    ...{ PodDown: '1m', DatabaseAway: '1m', QueueAway: '1m', InboundLate: '5m', InboundRefused: '10m' },
+    ...{ SweeperStopped: '2m', NoWorkers: '2m', DiskLow: '15m', BackupOld: undefined },
+    ...{ DeadLettersGrow: undefined, RefusedMany: '30m', DeliveriesOld: '10m', QueuePausedLong: '1h' },
+    ...{ ConnectionsLow: '10m', CryptoBusy: '10m', CertificateEnds: '1h', ClockOff: '10m', ReplicaLag: '5m' },
+    ...{ SignInAttack: '5m', CasesWait: undefined, SignUpsWait: undefined, OutboxOld: '10m' },
+  })
+})
+
+it('compares with an hour ago also if there was no series then', () => {
+  const compared = Array.from(read('prometheus/rules.yml').matchAll(/expr: (.* offset 1h.*)/g), ([, text = '']) => text)
+  expect(compared).toHaveLength(1)
+  for (const text of compared) expect(text).toContain('offset 1h)) or 0 * max(pod_build_info offset 1h))')
+})
+
 it('exports the build with its commit, and totals as counters', () => {
   expect(text).toMatch(/^pod_build_info\{software="diaspora-pod",version="[^"]+",commit="[0-9a-f]{40}",node="/m)
   for (const name of ['pod_moderation_actions_total', 'pod_filter_hits_total', 'pod_rate_limited_total'])
@@ -119,7 +141,7 @@ it('every metric of the dashboard is exported', () => {
 })
 
 it('series of other pods are those of fifty pods and the sum of all others, for 5 000 pods', async () => {
-  const { db, log, config } = pod.pod
+  const { db, jobs, log, config } = pod.pod
   await db.raw(
     `insert into pods (host, failures) select 'p' || number || '.example', number from generate_series(1, 5000) as number`,
   )
@@ -127,7 +149,7 @@ it('series of other pods are those of fifty pods and the sum of all others, for 
   for (let count = 0; count < 6_000; count += 1) countReceived(db, 'busy.example', 'received')
   await savePodActivity({ db })
   const registry = new Registry()
-  const write = openSharedMetrics(registry, { db, log, config })
+  const write = openSharedMetrics(registry, { db, jobs, log, config })
   const values = async () => {
     await write()
     const text = await registry.metrics()
@@ -144,20 +166,42 @@ it('series of other pods are those of fifty pods and the sum of all others, for 
   expect(await statementsDuring(values)).toBe(0)
 })
 
+it('the oldest delivery is that for a pod without failures, which is neither paused nor blocked', async () => {
+  const { db, jobs, log, config } = pod.pod
+  await db.raw(`
+    with written as (
+      insert into outbound_messages (record, guid, verb, public, entity) values ('participation', '0123456789abcdef', 'create', true, '') returning id
+    ), others as (
+      insert into pods (host, failures, paused_until, blocked_at) values
+        ('failing.example', 1, null, null), ('paused.example', 0, now() + interval '1 day', null),
+        ('blocked.example', 0, null, now()), ('well.example', 0, null, null)
+      returning id, host
+    )
+    insert into deliveries (message_id, pod_id, created_at)
+    select written.id, others.id, now() - case host when 'well.example' then interval '1 hour' else interval '2 hours' end
+    from written cross join others`)
+  const registry = new Registry()
+  await openSharedMetrics(registry, { db, jobs, log, config })()
+
+  const [, seconds] = /^pod_oldest_available_delivery_seconds (\d+)/m.exec(await registry.metrics()) ?? []
+  expect(Math.round(Number(seconds) / 3_600)).toBe(1)
+})
+
 it('dead letters, cases and paused queues are counted', async () => {
-  const { db, log, config } = pod.pod
+  const { db, jobs, log, config } = pod.pod
   await db('outbox').insert({ queue: 'fetch', name: 'fetch-entity', failedAt: new Date(), data: '{"fault":"gone"}' })
   await db('queue_controls')
     .insert({ queue: 'relay', state: 'paused', actor: 'adm', reason: 'A test' })
     .onConflict('queue')
     .merge()
   const registry = new Registry()
-  await openSharedMetrics(registry, { db, log, config })()
+  await openSharedMetrics(registry, { db, jobs, log, config })()
 
   const text = await registry.metrics()
   for (const line of [
     'pod_dead_letters{queue="fetch",fault="gone"} 1',
     'pod_queue_paused{queue="relay"} 1',
+    'pod_queue_paused{queue="inbound"} 0',
     'pod_oldest_case_seconds 0',
   ])
     expect(text).toContain(line)

@@ -1,11 +1,17 @@
+import { Registry } from 'prom-client'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { countDeadLetters, countDeadLettersByEach } from '../../src/jobs/dead-letters/count-dead-letters.js'
+import {
+  countDeadLetters,
+  countDeadLettersByEach,
+  countFailedJobs,
+} from '../../src/jobs/dead-letters/count-dead-letters.js'
 import type { DeadLetterFilter, DeadLetterPosition } from '../../src/jobs/dead-letters/dead-letter.js'
 import { findDeadLetters, listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import { showDeadLetter } from '../../src/jobs/dead-letters/show-dead-letter.js'
 import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { enqueueJob } from '../../src/jobs/outbox/enqueue-jobs.js'
 import type { JobContext } from '../../src/jobs/outbox/load-job.js'
+import { openSharedMetrics } from '../../src/operations/shared-metrics.js'
 import type { Handler } from '../../workers/run-job.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
@@ -80,6 +86,15 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
     const shown = await Promise.all(letters.map(({ id }) => showDeadLetter(pod, id)))
     expect(shown.map((letter) => letter?.data)).toEqual(expect.arrayContaining([{ key: 'row' }, { key: 'job' }]))
     expect(await showDeadLetter(pod, 'outbox-0')).toBeUndefined()
+  })
+
+  it('are a metric, each once: a failed job of a row is not counted beside its row', async () => {
+    await addTwoDeadLetters()
+
+    expect(await countFailedJobs(pod, 100)).toEqual([{ queue: 'notify', fault: 'internal', count: 1 }])
+    const registry = new Registry()
+    await openSharedMetrics(registry, pod)()
+    expect(await registry.metrics()).toContain('pod_dead_letters{queue="notify",fault="internal"} 2\n')
   })
 
   it('are filtered by queue and by fault, up to a limit', async () => {

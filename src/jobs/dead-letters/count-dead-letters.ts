@@ -101,6 +101,28 @@ async function countJobsOfQueue(
   return new Map([...counts].map(([by, ofGroup]) => [by, [...ofGroup].map(([value, count]) => ({ value, count }))]))
 }
 
+/** Failed jobs without an outbox row, of one queue with one error. */
+export interface FailedJobs {
+  readonly queue: QueueName
+  readonly fault: string
+  readonly count: number
+}
+
+/** Counts failed jobs without an outbox row by queue and error; of each queue only the latest. */
+export async function countFailedJobs(
+  services: DeadLetterDependencies,
+  latest: number,
+): Promise<readonly FailedJobs[]> {
+  const queues = await listFailedQueues(services, {})
+  const countsOfQueues = await Promise.all(
+    queues.map(async (queue) => {
+      const counts = await countJobsOfQueue(services, queue, {}, ['fault'], latest)
+      return (counts.get('fault') ?? []).map(({ value, count }) => ({ queue, fault: value ?? 'unknown', count }))
+    }),
+  )
+  return countsOfQueues.flat()
+}
+
 function hourOf(time: number | null): string | null {
   return time === null ? null : `${new Date(time).toISOString().slice(0, 13)}:00:00Z`
 }

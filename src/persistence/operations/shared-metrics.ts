@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { IS_UNDECIDED_SQL, UNDECIDED_SIGN_UPS_SQL } from '../accounts/pending-sign-ups.js'
 import { queryRow, queryRows } from '../database/database.js'
+import { POD_IS_ASLEEP_SQL, POD_IS_PAUSED_SQL } from '../outbound/delivery-conditions.js'
 
 interface Counted {
   readonly count: number
@@ -116,6 +117,8 @@ export interface PeerMetrics {
   /** Messages and deliveries of the last hour. */
   readonly received: number
   readonly delivered: number
+  /** Seconds since the oldest delivery that waits for a pod without failures was written; null: nothing waits for such pods. */
+  readonly oldestAvailable: number | null
 }
 
 /** The pods with the most waiting deliveries, failures and received messages, and the sum of all others. */
@@ -131,6 +134,7 @@ export async function readMetricsOfOtherPods(db: Knex, peers: number): Promise<r
        select pods.host || case when pods.port = 443 then '' else ':' || pods.port end as name,
          coalesce(counted.waiting, 0) as waiting, counted.since, pods.failures,
          coalesce(exchanged.received, 0) as received, coalesce(exchanged.delivered, 0) as delivered,
+         pods.failures = 0 and pods.blocked_at is null and not ${POD_IS_PAUSED_SQL} and not ${POD_IS_ASLEEP_SQL} as is_available,
          row_number() over (
            order by coalesce(counted.waiting, 0) + pods.failures + coalesce(exchanged.received, 0) desc, pods.id
          ) as rank
@@ -141,7 +145,8 @@ export async function readMetricsOfOtherPods(db: Knex, peers: number): Promise<r
      )
      select case when rank <= :peers then name end as peer, sum(waiting)::float as waiting,
        extract(epoch from now() - min(since))::float as oldest, sum(failures)::float as failures,
-       sum(received)::float as received, sum(delivered)::float as delivered
+       sum(received)::float as received, sum(delivered)::float as delivered,
+       extract(epoch from now() - min(since) filter (where is_available))::float as "oldestAvailable"
      from ranked group by 1`,
     { peers },
   )
