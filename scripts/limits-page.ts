@@ -365,6 +365,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   UNDELIVERED_LIMITS: {
     asleepAfterDays: 'nothing new is stored for the pod until it responds',
     expiresAfterDays: 'given up at its next failure, and not revived when its pod wakes',
+    reportDays: 'nothing is shown about the deliveries of a post',
     relaysOfNeverAnsweredPod: 'not stored, counted as skipped',
     participationsWaiting: 'written when those before have arrived',
     participantsOfNeverAnsweredPods: 'not stored',

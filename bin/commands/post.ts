@@ -34,7 +34,8 @@ async function reportPost(guid: string, options: OutputOptions): Promise<void> {
 }
 
 function describe(reports: readonly DeliveryReport[]): string[] {
-  if (reports.length === 0) return ['No delivery is pending. Records of completed deliveries are deleted after a day.']
+  if (reports.length === 0)
+    return ['There is no message about it. Messages that have arrived are deleted after 14 days.']
   return reports.flatMap((report) => {
     const missingInState = (state: MissingDelivery['state']) =>
       report.missing.filter((delivery) => delivery.state === state)
@@ -42,8 +43,16 @@ function describe(reports: readonly DeliveryReport[]): string[] {
     return [
       `${report.verb}, ${report.writtenAt.toISOString()}: ${report.arrived} of ${report.sentTo} arrived, ${waiting.length} waiting, ${dead.length} given up`,
       ...table(report.missing.map(line)).map((text) => `  ${text}`),
+      ...table(report.arrivedAt.map((delivery) => ['arrived', formatAddressHost(delivery), delivery.at])).map(indent),
+      ...table(report.skipped.map((delivery) => ['left out', formatAddressHost(delivery), delivery.reason])).map(
+        indent,
+      ),
     ]
   })
+}
+
+function indent(text: string): string {
+  return `  ${text}`
 }
 
 function line(delivery: MissingDelivery): string[] {

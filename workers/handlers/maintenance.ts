@@ -60,6 +60,7 @@ import { readDatabaseTime, recordRun } from '../../src/persistence/database/peri
 import { pruneFilterHits } from '../../src/persistence/moderation/filters.js'
 import { shortenOldAddresses } from '../../src/persistence/moderation/people-records.js'
 import { giveUpDeliveriesInBatches } from '../../src/persistence/outbound/dead-deliveries.js'
+import { UNDELIVERED_LIMITS } from '../../src/persistence/outbound/limits.js'
 import { purgeDeletedPosts } from '../../src/persistence/posts/delete-posts.js'
 import { deleteBatch, type ExpiryDays, expiredRowConditions } from '../../src/persistence/retention/expired-rows.js'
 import type { Services } from '../../src/services/services.js'
@@ -146,6 +147,7 @@ export const maintenanceHandlers: HandlerTable = { ...scheduledHandlers, ...enqu
 const EXPIRY_DAYS: ExpiryDays = {
   knownBrowsers: ACCOUNT_LIMITS.knownBrowserDays,
   quarantine: QUARANTINE_LIMITS.keptDays,
+  deliveryReports: UNDELIVERED_LIMITS.reportDays,
   mails: MAIL_LIMITS.listedDays,
   mailFaults: MAIL_LIMITS.faultDays,
   importItems: IMPORT_LIMITS.itemDays,

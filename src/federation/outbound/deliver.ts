@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { startDeliveries } from '../../jobs/outbox/start-deliveries.js'
 import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
-import type { PodHealthChange } from '../../persistence/outbound/delivery-results.js'
+import type { FailedDelivery, PodHealthChange } from '../../persistence/outbound/delivery-results.js'
 import type { DueDelivery, DuePod } from '../../persistence/outbound/due-deliveries.js'
 import { releasePod } from '../../persistence/outbound/pod-leases.js'
 import { formatAddressHost } from '../../protocol/address.js'
@@ -126,8 +126,9 @@ async function deliverInOrder(leased: LeasedRun, endsAt: number): Promise<Delive
       attempts.map(({ outcome }) => outcome),
       progress.failures,
     )
-    const isMoreDue = await saveRound(leased, attempts, assessment)
-    logRound(leased, attempts, performance.now() - began)
+    const failedDeliveries = failuresOf(leased, attempts)
+    const isMoreDue = await saveRound(leased, attempts, failedDeliveries, assessment)
+    logRound(leased, attempts, failedDeliveries, performance.now() - began)
     logPodChange(leased, assessment, progress.failures)
     progress = progressAfter(progress, attempts, assessment)
     const end = endOfRun(attempts, assessment, isMoreDue)
@@ -198,10 +199,18 @@ async function pauseFor(roundMs: number, { signal, limits }: LeasedRun): Promise
   await pause(Math.min(roundMs, limits.relayPauseMs), undefined, { signal }).catch(() => undefined)
 }
 
+function failuresOf({ limits }: LeasedRun, attempts: readonly DeliveryAttempt[]): readonly FailedDelivery[] {
+  return attempts.flatMap(({ due, outcome, encryptedEnvelope }) => {
+    const failure = toFailedDelivery(outcome, due, limits)
+    return failure === undefined ? [] : [{ ...failure, id: due.id, encryptedEnvelope }]
+  })
+}
+
 /** Writes the outcomes of a round. True: more is due, and this process still holds the lease. */
 async function saveRound(
   { services, remotePod, leaseId, limits }: LeasedRun,
   attempts: readonly DeliveryAttempt[],
+  failures: readonly FailedDelivery[],
   assessment: PodHealthChange,
 ): Promise<boolean> {
   return getSharedDelivery(services.db).record({
@@ -209,29 +218,36 @@ async function saveRound(
     leaseId,
     leaseMs: limits.leaseMs,
     delivered: attempts.filter(({ outcome }) => outcome.kind === 'delivered').map(({ due }) => due.id),
-    failed: attempts.flatMap(({ due, outcome, encryptedEnvelope }) => {
-      const failure = toFailedDelivery(outcome, due, limits)
-      return failure === undefined ? [] : [{ ...failure, id: due.id, encryptedEnvelope }]
-    }),
+    failed: failures,
     podHealth: assessment,
     hasResponded: attempts.some(didPodRespond),
     redirectsBeforeCheck: limits.redirectsBeforeCheck,
   })
 }
 
-/** One line for a round: the number of deliveries by outcome, the duration, and the first traces. */
+/** One line for a round: the number of deliveries by outcome, those that were given up, the duration, and the first traces. */
 function logRound(
   { services, remotePod, queue, limits }: LeasedRun,
   attempts: readonly DeliveryAttempt[],
+  failures: readonly FailedDelivery[],
   ms: number,
 ): void {
   if (attempts.length === 0) return
+  const givenUp = failures.filter(({ isFinal }) => isFinal).length
   const counts: Record<string, number> = {}
   for (const { outcome } of attempts) counts[outcome.kind] = (counts[outcome.kind] ?? 0) + 1
   const ids = attempts.flatMap(({ due }) => due.trace?.replaceAll('-', '') ?? []) // as in `X-Request-Id`
   const traces = [...new Set(ids)].slice(0, limits.tracesOfLogLine)
   services.log.info(
-    { pod: formatAddressHost(remotePod), queue, deliveries: attempts.length, ...counts, ms: Math.round(ms), traces },
+    {
+      pod: formatAddressHost(remotePod),
+      queue,
+      deliveries: attempts.length,
+      ...counts,
+      ...(givenUp > 0 && { givenUp }),
+      ms: Math.round(ms),
+      traces,
+    },
     'delivery round',
   )
 }

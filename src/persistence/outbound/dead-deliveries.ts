@@ -15,8 +15,6 @@ export interface DeadDelivery {
   readonly diedAt: Date
   readonly host: string
   readonly port: number
-  /** Null: public, for all people of the pod. */
-  readonly person: string | null
   readonly record: string
   readonly guid: string
   readonly verb: string
@@ -87,7 +85,7 @@ export async function listDeadDeliveries(
     db,
     `select deliveries.id, deliveries.last_fault as fault, deliveries.last_status as status, deliveries.attempts,
        deliveries.created_at as "createdAt", deliveries.died_at as "diedAt", pods.host, pods.port,
-       people.address as person, messages.record, messages.guid, messages.verb,
+       messages.record, messages.guid, messages.verb,
        ${traceDigitsSql('messages.trace_id')} as trace
      from (
        select deliveries.* from deliveries ${joinForFilter(filter)}
@@ -97,7 +95,6 @@ export async function listDeadDeliveries(
      ) as deliveries
      join pods on pods.id = deliveries.pod_id
      join outbound_messages as messages on messages.id = deliveries.message_id
-     left join people on people.id = deliveries.person_id
      order by deliveries.died_at ${direction}, deliveries.id ${direction}`,
     { ...bindings(filter), at: startAfter.at, startAfterId: startAfter.id, limit },
   )

@@ -9,6 +9,22 @@ export interface DeliveryReport {
   readonly sentTo: number
   readonly arrived: number
   readonly missing: readonly MissingDelivery[]
+  /** The pods that have it, in the order of arrival. */
+  readonly arrivedAt: readonly ArrivedDelivery[]
+  /** The pods it was not stored for. */
+  readonly skipped: readonly SkippedDelivery[]
+}
+
+export interface ArrivedDelivery {
+  readonly host: string
+  readonly port: number
+  readonly at: string
+}
+
+export interface SkippedDelivery {
+  readonly host: string
+  readonly port: number
+  readonly reason: 'asleep' | 'blocked'
 }
 
 export interface MissingDelivery {
@@ -47,7 +63,9 @@ export async function findDeliveryReports(
            ) order by deliveries.state, pods.host, pods.port, people.address
          ) filter (where deliveries.id is not null),
          '[]'
-       ) as missing
+       ) as missing,
+       ${resultsSql(`'at', min(results.at)`, `results.outcome = 'arrived'`, 'min(results.at)')} as "arrivedAt",
+       ${resultsSql(`'reason', min(results.outcome)`, `results.outcome <> 'arrived'`, 'pods.host')} as skipped
      from outbound_messages as messages
      left join deliveries on deliveries.message_id = messages.id
      left join pods on pods.id = deliveries.pod_id
@@ -57,4 +75,17 @@ export async function findDeliveryReports(
      order by messages.id`,
     [record, guid],
   )
+}
+
+/** The pods of some results of the message, each once. */
+function resultsSql(property: string, condition: string, order: string): string {
+  return `coalesce((
+    select json_agg(result.pod order by result.position, result.pod ->> 'host')
+    from (
+      select json_build_object('host', pods.host, 'port', pods.port, ${property}) as pod, ${order} as position
+      from message_results as results cross join lateral unnest(results.pod_ids) as pod_id join pods on pods.id = pod_id
+      where results.message_id = messages.id and ${condition}
+      group by pods.id
+    ) as result
+  ), '[]')`
 }

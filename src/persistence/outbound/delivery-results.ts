@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 import type { PodCheckStatus } from '../models/remote-pod.js'
 import { opaqueParam } from '../sql/opaque-param.js'
+import { rowByRowSql } from '../sql/row-by-row.js'
 import { DELIVERY_IS_EXPIRED_SQL, POD_IS_PAUSED_SQL } from './delivery-conditions.js'
 import { DELIVERY_PRIORITY } from './delivery-priority.js'
 
@@ -75,7 +76,15 @@ export async function recordDeliveryResults(
  */
 const DELIVERY_RESULTS_SQL = `
   with delivered as (
-    delete from deliveries where id = any($1::bigint[]) returning pod_id, priority
+    delete from deliveries where id = any($1::bigint[]) returning message_id, pod_id, priority
+  ), arrived as (
+    -- Posts of local users alone: relays and participations are many, and nobody asks where they have arrived.
+    insert into message_results (message_id, outcome, pod_ids)
+    select messages.id, 'arrived', array_agg(distinct delivered.pod_id)
+    from delivered
+    ${rowByRowSql('outbound_messages', 'outbound_messages.id = delivered.message_id', 'messages')}
+    where delivered.priority = ${DELIVERY_PRIORITY.localUsers} and messages.record = 'post'
+    group by messages.id
   ), failed as (
     update deliveries set
       attempts = attempts + cast(failure."countsAsAttempt" as integer),

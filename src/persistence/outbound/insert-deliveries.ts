@@ -156,13 +156,15 @@ interface DeliveryStatement {
   readonly deliveries: string
   /** Query for the pods with skipped deliveries, and their number. */
   readonly skipped: string
+  /** Query for the results that are known at once: message, outcome and pods. */
+  readonly results?: string
 }
 
 /**
  * Inserts messages and deliveries, counts skipped deliveries, and returns the pods with new deliveries. `created_at` of an existing
  * message is renewed, so that pruning does not delete it in the meantime.
  */
-function insertDeliveriesSql({ recipients, messages, deliveries, skipped }: DeliveryStatement): string {
+function insertDeliveriesSql({ recipients, messages, deliveries, skipped, results }: DeliveryStatement): string {
   return `
   with ${recipients}, messages as (
     insert into outbound_messages (record, guid, verb, sender_id, public, entity, trace_id)
@@ -184,7 +186,14 @@ function insertDeliveriesSql({ recipients, messages, deliveries, skipped }: Deli
     from skipped
     join locked on locked.id = skipped.pod_id
     where pods.id = skipped.pod_id
-  )
+  )${
+    results === undefined
+      ? ''
+      : `, results as (
+    insert into message_results (message_id, outcome, pod_ids)
+    ${results}
+  )`
+  }
   select distinct pod_id as "podId", is_proven as "isProven" from recipients where pod_id in (select pod_id from inserted_deliveries)`
 }
 
@@ -219,10 +228,22 @@ function deliveriesToRecipientsSql(recipientIdsSql: string): string {
         and (people.restriction is distinct from 'block' or persons.named or :verb = 'retract')
         and (pods.blocked_at is null or ${exemptFromBlocksSql(':verb', ':record')})
         and pods.id is distinct from (select pod_id from people where id = cast(:exceptPodOf as bigint))
+    ), left_out as (
+      -- For the report about a post. Of a new post it is stored even if no pod gets it.
+      select 'asleep' as outcome, array_agg(distinct pod_id) as pod_ids
+      from recipients where asleep and cast(:record as text) = 'post'
+      union all
+      select 'blocked', array_agg(distinct pods.id)
+      from (select distinct id from people_reached) as persons
+      ${rowByRowSql('people', 'people.id = persons.id')}
+      ${rowByRowSql('pods', 'pods.id = people.pod_id')}
+      where cast(:record as text) = 'post' and people.closed_at is null and pods.blocked_at is not null
+        and not ${exemptFromBlocksSql(':verb', ':record')}
     )`,
     messages: `
       select :record, :guid, :verb, cast(:senderId as bigint), cast(:public as boolean), :entity, cast(:trace as uuid)
-      where exists (select from recipients where not asleep)`,
+      where exists (select from recipients where not asleep)
+        or :verb = 'create' and exists (select from left_out where pod_ids is not null)`,
     deliveries: `
       select distinct messages.id, recipients.pod_id, case when not messages.public then recipients.person_id end,
         cast(:priority as smallint)
@@ -235,6 +256,9 @@ function deliveriesToRecipientsSql(recipientIdsSql: string): string {
       from recipients
       where asleep
       group by pod_id`,
+    results: `
+    select messages.id, left_out.outcome, left_out.pod_ids
+    from messages cross join left_out where left_out.pod_ids is not null`,
   })
 }
 

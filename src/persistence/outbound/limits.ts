@@ -4,6 +4,8 @@ export const UNDELIVERED_LIMITS = {
   asleepAfterDays: 14,
   /** Age of a delivery. A pod that is back receives younger deliveries. */
   expiresAfterDays: 14,
+  /** For these days a message about a post is stored, with the pods at which it has arrived. */
+  reportDays: 14,
   /** Waiting relays for a pod that has never answered. */
   relaysOfNeverAnsweredPod: 5,
   /** Waiting participations for a pod that has accepted one before; and one for each of its authors. */

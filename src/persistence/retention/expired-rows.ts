@@ -6,6 +6,8 @@ export interface ExpiryDays {
   /** A browser without a use in this time counts as new. */
   readonly knownBrowsers: number
   readonly quarantine: number
+  /** Where messages about a post have arrived. */
+  readonly deliveryReports: number
   readonly mails: number
   readonly mailFaults: number
   /** Outcomes of the items of an import that has ended. */
@@ -33,7 +35,9 @@ export function expiredRowConditions(days: ExpiryDays): Readonly<Record<string, 
     clients: `created_at < now() - interval '30 days'
       and not exists (select from authorizations where authorizations.client_id = clients.id)`,
     invitations: `used_at is null and expires_at < now() - interval '30 days'`,
+    message_results: `at < now() - interval '${days.deliveryReports} days'`,
     outbound_messages: `created_at < now() - interval '1 day'
+      and (record <> 'post' or created_at < now() - interval '${days.deliveryReports} days')
       and not exists (select from deliveries where deliveries.message_id = outbound_messages.id)`,
     // A trigger deletes their files.
     photos: `pending and created_at < now() - interval '1 day'`,

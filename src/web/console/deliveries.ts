@@ -7,10 +7,11 @@ import { html, type Markup } from '../pages/markup.js'
 import { sendConsolePage } from './console-page.js'
 import { explainFault } from './explain-fault.js'
 import { formatCount, formatTime } from './quantities.js'
-import { listCard, stateBadge } from './tables.js'
+import { dataTable, listCard, stateBadge } from './tables.js'
 
 /** Missing deliveries shown of each message. */
 const MISSING_SHOWN = 200
+const ARRIVED_SHOWN = 200
 
 /** `/admin/deliveries/:guid`: where the messages about a post have arrived. */
 export const deliveryRoutes: FastifyPluginAsync = async (app) => {
@@ -24,14 +25,21 @@ export const deliveryRoutes: FastifyPluginAsync = async (app) => {
         title: `Deliveries: ${missing === 0 ? 'none missing' : `${formatCount(missing)} missing`}`,
         content:
           reports.length === 0
-            ? html`<section class="card"><p>There is no stored message for this post: it is remote, had no recipients, or all deliveries were completed more than a day ago.</p></section>`
+            ? html`<section class="card"><p>There is no stored message for this post: it is remote, had no recipients, or is older than 14 days.</p></section>`
             : html`${reports.map(reportCard)}`,
       })
     },
   )
 }
 
-function reportCard({ verb, writtenAt, sentTo, arrived, missing }: DeliveryReport): Markup {
+function reportCard({ verb, writtenAt, sentTo, arrived, missing, arrivedAt, skipped }: DeliveryReport): Markup {
+  const arrivals = {
+    caption: `Where it has arrived, ${ARRIVED_SHOWN} at most`,
+    columns: [{ title: 'Pod' }, { title: 'Arrived' }],
+    rows: arrivedAt
+      .slice(0, ARRIVED_SHOWN)
+      .map(({ at, ...hostPort }) => [linkToPod(hostPort), formatTime(new Date(at))]),
+  }
   const table = {
     caption: `What has not arrived, ${MISSING_SHOWN} at most`,
     columns: [
@@ -44,7 +52,7 @@ function reportCard({ verb, writtenAt, sentTo, arrived, missing }: DeliveryRepor
     rows: missing
       .slice(0, MISSING_SHOWN)
       .map(({ state, person, attempts, nextTryAt, fault, status, ...hostPort }) => [
-        html`<a href="/admin/pods/${encodeURIComponent(formatAddressHost(hostPort))}"><bdi>${formatAddressHost(hostPort)}</bdi></a>`,
+        linkToPod(hostPort),
         state === 'dead' ? stateBadge('given up', 'bad') : 'waiting',
         formatCount(attempts),
         nextTryAt === null ? '–' : formatTime(new Date(nextTryAt)),
@@ -52,5 +60,17 @@ function reportCard({ verb, writtenAt, sentTo, arrived, missing }: DeliveryRepor
       ]),
   }
   return html`<section class="card"><h2>Message: ${verb}</h2><p>Written ${formatTime(writtenAt)}, for ${formatCount(sentTo)} recipients; ${formatCount(arrived)} have it.</p>
-${listCard(table, { empty: 'Everything has arrived.' })}</section>\n`
+${listCard(table, { empty: sentTo === 0 ? 'It was sent to no pod.' : 'Everything has arrived.' })}
+${arrivedAt.length > 0 && dataTable(arrivals)}${skipped.length > 0 && leftOut(skipped)}</section>\n`
+}
+
+function leftOut(skipped: DeliveryReport['skipped']): Markup {
+  return html`<p>Not stored for these pods:</p><ul class="history list">${skipped.map(
+    ({ reason, ...hostPort }) => html`<li>${linkToPod(hostPort)}: ${reason}</li>\n`,
+  )}</ul>`
+}
+
+function linkToPod(hostPort: { readonly host: string; readonly port: number }): Markup {
+  const host = formatAddressHost(hostPort)
+  return html`<a href="/admin/pods/${encodeURIComponent(host)}"><bdi>${host}</bdi></a>`
 }

@@ -10,12 +10,14 @@ import { QueueUnavailable } from '../../../src/jobs/queues/queue-unavailable.js'
 import { Person } from '../../../src/persistence/models/person.js'
 import { RemotePod } from '../../../src/persistence/models/remote-pod.js'
 import { giveUpDeliveries } from '../../../src/persistence/outbound/dead-deliveries.js'
+import { findDeliveryReports } from '../../../src/persistence/outbound/delivery-report.js'
 import { findOverduePods } from '../../../src/persistence/outbound/due-deliveries.js'
 import type { Entity } from '../../../src/protocol/entities/registry.js'
 import { decryptEnvelope } from '../../../src/protocol/envelopes/encrypted-envelope.js'
 import { verifyEnvelope } from '../../../src/protocol/envelopes/verify-envelope.js'
 import { readPublicKey } from '../../../src/protocol/signatures/rsa.js'
 import type { PodCrypto } from '../../../src/services/pod-crypto.js'
+import { prune } from '../../../workers/handlers/maintenance.js'
 import { openRecordedLog } from '../../support/assertions/recorded-log.js'
 import type { OutboundMessageRow } from '../../support/federation/outbound-messages.js'
 import {
@@ -91,6 +93,39 @@ async function secondsUntil(time: Date | null | undefined): Promise<number> {
   ])
   return rows[0].seconds
 }
+
+describe('the report about a post', () => {
+  it('has the pods at which it has arrived, with their times, for 14 days; other messages have none', async () => {
+    const [one, two] = [await otherPod(), await otherPod()]
+    const entity = post()
+    const { id } = await writeMessage(pod, { senderId: ann.id, entity, pods: [one.id, two.id] })
+    await writeMessage(pod, { senderId: ann.id, entity: post(), record: 'comment', pods: [one.id] })
+    const { person } = one
+    const { row } = await person()
+    const ofPrivate = post()
+    await writeMessage(pod, { senderId: ann.id, entity: ofPrivate, people: [row] })
+    await run(two.id)
+    await run(one.id)
+
+    const report = async (guid: string) => (await findDeliveryReports(pod.db, 'post', guid))[0]
+    const hosts = async (guid: string) => (await report(guid))?.arrivedAt.map(({ host, port }) => `${host}:${port}`)
+    expect(await hosts(entity.guid)).toEqual([two.host, one.host])
+    expect(await hosts(ofPrivate.guid)).toEqual([one.host])
+    expect(await pod.db('message_results').whereNotIn('messageId', [id]).pluck('outcome')).toEqual(['arrived'])
+
+    const age = (days: number) => pod.db.raw(`now() - make_interval(days => ?)`, [days])
+    await pod.db('outbound_messages').update({ createdAt: age(13) })
+    await pod.db('message_results').update({ at: age(13) })
+    await prune(pod)
+    expect(await hosts(entity.guid)).toHaveLength(2)
+    expect(await pod.db('outbound_messages').where({ record: 'comment' }).pluck('id')).toEqual([])
+    await pod.db('outbound_messages').update({ createdAt: age(15) })
+    await pod.db('message_results').update({ at: age(15) })
+    await prune(pod)
+    expect(await report(entity.guid)).toBeUndefined()
+    expect(await pod.rows('message_results')).toEqual([0])
+  })
+})
 
 describe('a public delivery', () => {
   it('posts the signed envelope to the public inbox', async () => {

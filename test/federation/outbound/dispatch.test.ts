@@ -17,6 +17,7 @@ import { Participation } from '../../../src/persistence/models/participation.js'
 import { Person, Profile } from '../../../src/persistence/models/person.js'
 import { Poll } from '../../../src/persistence/models/poll.js'
 import type { Post } from '../../../src/persistence/models/post.js'
+import { findDeliveryReports } from '../../../src/persistence/outbound/delivery-report.js'
 import { readEntity } from '../../../src/protocol/entities/entity-xml.js'
 import type { Relayable } from '../../../src/protocol/entities/relayables.js'
 import { verifyRelayable } from '../../../src/protocol/signatures/relayable-signature.js'
@@ -209,6 +210,46 @@ describe('a job', () => {
     await dispatching
 
     expect(await sentAbout(pod, reshare.guid)).toEqual([])
+  })
+})
+
+describe('the report about a post', () => {
+  const reportOf = async (guid: string) => (await findDeliveryReports(pod.db, 'post', guid))[0]
+
+  it('names the pods that were asleep or blocked, also if no pod gets the post', async () => {
+    const [awake, asleep, blocked] = await Promise.all([newRemotePerson(), newRemotePerson(), newRemotePerson()])
+    await pod
+      .db('pods')
+      .where({ id: asleep.podId })
+      .update({ offlineSince: pod.db.raw(`now() - interval '15 days'`) })
+    await pod.db('pods').where({ id: blocked.podId }).update({ blockedAt: new Date() })
+    const skipped = [
+      { host: hostOf(asleep), port: 443, reason: 'asleep' },
+      { host: hostOf(blocked), port: 443, reason: 'blocked' },
+    ]
+
+    const { cora: account } = await test.people('cora')
+    const cora = await viewerOf(pod, account)
+    const publishAsCora = () => publishPost(pod, cora, { text: 'Good morning', public: true })
+    const all = await publishAsCora()
+    await hold(all, [awake.id, asleep.id, blocked.id])
+    await dispatchNow(pod, { record: 'post', guid: all.guid })
+    expect(await reportOf(all.guid)).toMatchObject({ sentTo: 1, arrived: 0, arrivedAt: [], skipped })
+
+    const none = await publishAsCora()
+    await hold(none, [asleep.id, blocked.id])
+    await dispatchNow(pod, { record: 'post', guid: none.guid })
+    expect(await reportOf(none.guid)).toMatchObject({ sentTo: 0, missing: [], skipped })
+  })
+
+  it('is not written for comments', async () => {
+    const blocked = await newRemotePerson()
+    await pod.db('pods').where({ id: blocked.podId }).update({ blockedAt: new Date() })
+    const post = await publish()
+    await hold(post, [blocked.id])
+    const comment = await createComment(pod, ben, { postGuid: post.guid, text: 'Hello' })
+    await dispatchNow(pod, { record: 'comment', guid: comment.guid })
+    expect(await sentAbout(pod, comment.guid)).toEqual([])
   })
 })
 

@@ -22,6 +22,12 @@ const Report = Type.Object({
       status: nullable(Type.Integer({ description: 'The HTTP status of the last answer.' })),
     }),
   ),
+  arrived_at: Type.Array(Type.Object({ pod: Type.String(), at: Timestamp }), {
+    description: 'The pods that have it, in the order of arrival. Kept for 14 days.',
+  }),
+  skipped: Type.Array(Type.Object({ pod: Type.String(), reason: Type.Enum(['asleep', 'blocked']) }), {
+    description: 'The pods it was not stored for.',
+  }),
 })
 
 /** Where a post was sent. */
@@ -33,7 +39,8 @@ export const deliveryRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'listDeliveriesOfPost',
         tags: ['Deliveries'],
         summary: 'List the deliveries of a post',
-        description: 'One entry for each message about a local post, the oldest first, with what has not arrived.',
+        description:
+          'One entry for each message about a local post, the oldest first: where it has arrived, where it is missing, and which pods were left out. Kept for 14 days.',
         params: Type.Object({ guid: Type.String() }),
         response: { 200: Type.Array(Report, { description: 'The messages about the post.' }) },
       },

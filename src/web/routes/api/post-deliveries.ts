@@ -16,7 +16,7 @@ export const postDeliveryRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['Posts'],
         summary: 'List the deliveries of one of your posts',
         description:
-          'An extension of this pod. One entry for each message about the post, the oldest first: to how many pods (or people, of a private post) it was sent, and how many have it. Messages that have arrived everywhere are forgotten after a day.',
+          'An extension of this pod. One entry for each message about the post, the oldest first: to how many pods (or people, of a private post) it was sent, and how many have it. `skipped` are pods that were asleep or blocked. Messages that have arrived everywhere are forgotten after 14 days.',
         params: Type.Object({ post_guid: Type.String() }),
         response: {
           200: Type.Array(
@@ -27,8 +27,11 @@ export const postDeliveryRoutes: FastifyPluginAsyncTypebox = async (app) => {
               arrived: Type.Integer(),
               waiting: Type.Integer(),
               refused: Type.Integer(),
+              skipped: Type.Integer(),
+              arrived_pods: Pods,
               waiting_pods: Pods,
               refused_pods: Pods,
+              skipped_pods: Pods,
             }),
             { description: 'The messages about the post.' },
           ),
