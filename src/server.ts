@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { registerCryptoMetrics } from '../workers/threads/crypto-metrics.js'
+import { registerCryptoMetrics, threadLoad } from '../workers/threads/crypto-metrics.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import type { Config } from './config/config.js'
 import { storeAddress } from './config/stored-address.js'
@@ -32,7 +32,11 @@ async function startWeb(config: Config, { log }: RunningProcess): Promise<() => 
   registerStorageMetrics(metrics.registry, services.pictures)
   const app = await buildApp(services, { metrics })
   const counters = persistCounters(services, metrics.registry)
-  const heartbeat = startHeartbeat(services, { kind: 'web', podClock: () => services.remotePods.readClock?.() })
+  const heartbeat = startHeartbeat(services, {
+    kind: 'web',
+    podClock: () => services.remotePods.readClock?.(),
+    threads: () => threadLoad(crypto),
+  })
   const filters = startFilterLoader(services)
   const networks = startClosedNetworkLoader(services)
   const operator = await buildOperatorApp({ log: services.log, metrics, readiness: app.readiness })

@@ -37,7 +37,7 @@ import { localDelivery, localHandlers } from './local-runs/local-handlers.js'
 import { startImports } from './run-imports.js'
 import { runPeriodically } from './run-periodically.js'
 import { type RunningWorkers, startWorkers, type WorkersHealth } from './start-workers.js'
-import { registerCryptoMetrics } from './threads/crypto-metrics.js'
+import { registerCryptoMetrics, threadLoad } from './threads/crypto-metrics.js'
 import { openCryptoPool } from './threads/crypto-pool.js'
 import { startWatchdog } from './watchdog.js'
 
@@ -105,6 +105,7 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
     queues: config.workerQueues,
     runningJobs: workers.runningJobs,
     podClock: () => services.remotePods.readClock?.(),
+    threads: () => threadLoad(crypto),
   })
   const filters = startFilterLoader(services)
   const operator = await buildOperatorApp({

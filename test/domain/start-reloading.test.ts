@@ -1,16 +1,18 @@
-import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Reloading, startReloading } from '../../src/domain/operations/start-reloading.js'
+import { openRecordedLog, type RecordedLog } from '../support/assertions/recorded-log.js'
 
 describe('settings that a process reads again', () => {
-  const reload = vi.fn(async () => {})
+  const reload = vi.fn(async () => false)
   let reloading: Reloading
+  let recorded: RecordedLog
 
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
     reload.mockReset()
-    reload.mockResolvedValue()
-    reloading = startReloading({ log: pino({ level: 'silent' }) }, 'settings', reload)
+    reload.mockResolvedValue(false)
+    recorded = openRecordedLog()
+    reloading = startReloading(recorded, 'settings', reload)
   })
   afterEach(() => {
     reloading.close()
@@ -32,7 +34,7 @@ describe('settings that a process reads again', () => {
 
   it('are read before a use after an idle time, once for all uses at that moment', async () => {
     await vi.advanceTimersByTimeAsync(60_000)
-    let end = () => {}
+    let end = (_hasChanged: boolean) => {}
     reload.mockReturnValueOnce(
       new Promise((resolve) => {
         end = resolve
@@ -44,11 +46,23 @@ describe('settings that a process reads again', () => {
     await vi.advanceTimersByTimeAsync(0)
     expect(used).not.toHaveBeenCalled()
 
-    end()
+    end(false)
     await vi.advanceTimersByTimeAsync(0)
     expect(used).toHaveBeenCalledTimes(2)
     expect(reloading.ensureFresh()).toBeUndefined()
     expect(reload).toHaveBeenCalledTimes(2)
+  })
+
+  it('are a log line when they have changed, and none otherwise', async () => {
+    const read = async () => {
+      reloading.ensureFresh()
+      await vi.advanceTimersByTimeAsync(3_000)
+    }
+    await read()
+    reload.mockResolvedValueOnce(true)
+    await read()
+    await read()
+    expect(recorded.entries()).toMatchObject([{ msg: 'rules reloaded', what: 'settings' }])
   })
 
   it('stay as they are after a failure, which fails no use', async () => {

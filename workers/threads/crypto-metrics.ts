@@ -62,6 +62,16 @@ export function watchWaits(threads: number, observe = (ms: number) => waitSecond
   }
 }
 
+/** The load of the threads as a heartbeat has it. */
+export function threadLoad(pool: { load(): CryptoLoad }): {
+  readonly busy: number
+  readonly max: number
+  readonly waiting: number
+} {
+  const { running, threads, waiting } = pool.load()
+  return { busy: running, max: threads, waiting }
+}
+
 export function registerCryptoMetrics(registry: Registry, pool: { load(): CryptoLoad }): void {
   registry.registerMetric(taskSeconds)
   registry.registerMetric(waitSeconds)

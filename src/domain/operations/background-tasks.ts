@@ -85,6 +85,7 @@ export async function runBackgroundTask(
       }
       const handler = handlers[task.kind]
       if (handler === undefined) throw new NewerVersionNeeded(`This program has no operation ${task.kind}.`)
+      if (task.state === 'queued') services.log.info({ operation: task.id, kind: task.kind }, 'operation started')
       const chunk = await handler.runChunk(services, transaction, task)
       const isLast = chunk.done + chunk.skipped === 0
       await recordProgress(transaction, task.id, { ...chunk, state: isLast ? 'done' : 'running' })

@@ -1,5 +1,6 @@
 import { cacheResult } from '../../concurrency/cache-result.js'
 import { readSoftware } from '../../config/software.js'
+import { countFailedJobs } from '../../jobs/dead-letters/count-dead-letters.js'
 import { readWorkStatus } from '../../jobs/operations/work-status.js'
 import { type BackupMetrics, readBackupMetrics } from '../../persistence/operations/backup-runs.js'
 import { listChecks } from '../../persistence/operations/checks.js'
@@ -23,11 +24,6 @@ export async function readDatabase({ db }: Pick<Services, 'db'>, actor: Actor): 
   return readDatabaseStatus(db)
 }
 
-export async function readBackups({ db }: Pick<Services, 'db'>, actor: Actor): Promise<BackupMetrics> {
-  requirePower(actor, 'administration')
-  return readBackupMetrics(db)
-}
-
 export interface StorageReport {
   readonly folders: readonly FolderSpace[]
   /** The store of pictures: a folder or S3, and its last complete count; undefined: none was made yet. */
@@ -35,6 +31,7 @@ export interface StorageReport {
   readonly pictures: PictureCount | undefined
   /** Photos of accounts that have moved away whose files are not deleted yet. */
   readonly movedPhotos: number
+  readonly backup: BackupMetrics
 }
 
 export async function readStorage(
@@ -42,12 +39,13 @@ export async function readStorage(
   actor: Actor,
 ): Promise<StorageReport> {
   requirePower(actor, 'administration')
-  const [folders, pictures, { files: movedPhotos }] = await Promise.all([
+  const [folders, pictures, { files: movedPhotos }, backup] = await Promise.all([
     readFolderSpaces(services),
     findPictureCount(services.db, 'complete'),
     readMovedFiles(services.db),
+    readBackupMetrics(services.db),
   ])
-  return { folders, store: services.pictures.kind, pictures, movedPhotos }
+  return { folders, store: services.pictures.kind, pictures, movedPhotos, backup }
 }
 
 type MachineDependencies = Pick<Services, 'config' | 'db' | 'jobs'>
@@ -57,6 +55,8 @@ export type WorkReport = Awaited<ReturnType<typeof readWork>>
 
 /** The overview is reloaded often, and its figures read all queues. */
 const FRESH_MS = 2_000
+/** Failed jobs of a queue that are counted: Redis has to read each. */
+export const FAILED_JOBS_COUNTED = 1_000
 
 /** Opens reads of the work of the pod; admins share a read for two seconds. */
 export function openWorkReport(
@@ -74,8 +74,9 @@ export function openWorkReport(
 }
 
 async function readWork(services: MachineDependencies) {
-  const [work, processes, requestedStates, folders, checks, newerRelease, backup] = await Promise.all([
+  const [work, failedJobs, processes, requestedStates, folders, checks, newerRelease, backup] = await Promise.all([
     readWorkStatus(services),
+    countFailedJobs(services, FAILED_JOBS_COUNTED).catch(() => []),
     listProcesses(services.db),
     listRequestedStates(services.db),
     readFolderSpaces(services),
@@ -83,5 +84,5 @@ async function readWork(services: MachineDependencies) {
     findNewerRelease(services, readSoftware().version),
     readBackupMetrics(services.db),
   ])
-  return { work, processes, requestedStates, folders, checks, newerRelease, backup }
+  return { work, failedJobs, processes, requestedStates, folders, checks, newerRelease, backup }
 }

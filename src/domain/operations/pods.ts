@@ -10,7 +10,9 @@ import {
   listPodErrors,
   listPodPage,
   type PodError,
+  type PodExchange,
   type PodListFilter,
+  readPodExchange,
 } from '../../persistence/operations/pod-lists.js'
 import { giveUpDeliveriesInBatches, reviveDeliveriesOfPods } from '../../persistence/outbound/dead-deliveries.js'
 import { type KnownPod, listKnownPods } from '../../persistence/outbound/known-pods.js'
@@ -30,6 +32,7 @@ export interface PodWithRules {
   /** The rules for its host; the first one counts. */
   readonly rules: readonly ListedPodRule[]
   readonly activity: PodActivityReport
+  readonly exchange: PodExchange
   /** The last ten, the latest first. */
   readonly errors: readonly PodError[]
 }
@@ -60,12 +63,13 @@ export async function readPod({ db }: Pick<Services, 'db'>, actor: Actor, name: 
   const hostPort = { host: host?.toLowerCase() ?? '', port: Number(digits) }
   const [pod] = hostPort.port > 65_535 ? [] : await listKnownPods(db, { hostPort })
   if (pod === undefined) throw new Refusal('pod_not_found', 'No pod at this host is known.')
-  const [rules, activity, errors] = await Promise.all([
+  const [rules, activity, exchange, errors] = await Promise.all([
     listRulesOfHost(db, hostPort),
     readPodActivity({ db }, pod.id),
+    readPodExchange(db, pod.id),
     listPodErrors(db, pod.id),
   ])
-  return { pod, rules, activity, errors }
+  return { pod, rules, activity, exchange, errors }
 }
 
 export async function readPodActivity({ db }: Pick<Services, 'db'>, podId: number): Promise<PodActivityReport> {

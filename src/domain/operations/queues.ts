@@ -281,7 +281,7 @@ async function requireConfirmation(
 
 const ACTION_OF_STATE = { running: 'queue.resume', paused: 'queue.pause', draining: 'queue.drain' } as const
 
-/** Stores the state that the operator has chosen, with an audit entry unless the queue has this state already. */
+/** Stores the state that the operator has chosen, with an audit entry unless the queue has this state already, and applies it here. */
 async function saveQueueState(
   services: OperationsServices,
   actor: Actor,
@@ -291,13 +291,21 @@ async function saveQueueState(
   requirePower(actor, 'administration')
   const reason = requireReason(options)
   const operation = { action: ACTION_OF_STATE[state], target: { type: 'queue', label: queue }, reason }
-  return recordOperatorChange(services, actor, operation, async (transaction) => {
+  const hasChanged = await recordOperatorChange(services, actor, operation, async (transaction) => {
     const before = await lockRequestedState(transaction, queue)
     const isSame = before.state === state && before.until?.getTime() === until?.getTime()
     if (isSame) return undefined
     await saveRequestedState(transaction, { queue, state, actor: actor.name, reason, until: until ?? null })
     return { state, until: until?.toISOString() ?? null }
   })
+  await refuseJobsOfDrained(services)
+  return hasChanged
+}
+
+/** This process refuses jobs at once; all others when they read the requested states. */
+async function refuseJobsOfDrained({ db, jobs }: Pick<Services, 'db' | 'jobs'>): Promise<void> {
+  const states = await listRequestedStates(db)
+  jobs.refuseJobsFor(QUEUES.filter((name) => states.some(({ queue, state }) => queue === name && state === 'draining')))
 }
 
 function requireStoppable(queue: QueueName): void {

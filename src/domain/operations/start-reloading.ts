@@ -12,8 +12,12 @@ export interface Reloading {
   close(): void
 }
 
-/** Reads the settings at once. After a failure those of before stay in force. */
-export function startReloading({ log }: Pick<Services, 'log'>, what: string, reload: () => Promise<void>): Reloading {
+/** Reads the settings at once. After a failure those of before stay in force. `reload` returns whether they have changed since. */
+export function startReloading(
+  { log }: Pick<Services, 'log'>,
+  what: string,
+  reload: () => Promise<boolean>,
+): Reloading {
   let isUsed = false
   let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<void> | undefined
@@ -23,6 +27,9 @@ export function startReloading({ log }: Pick<Services, 'log'>, what: string, rel
   function read(): Promise<void> {
     readAt = performance.now()
     reading ??= reload()
+      .then((hasChanged) => {
+        if (hasChanged) log.info({ what }, 'rules reloaded')
+      })
       .catch((err) => log.debug({ err, what }, 'settings of moderators not reloaded'))
       .finally(() => {
         reading = undefined

@@ -30,11 +30,19 @@ export async function probeConnection(text: string | URL, options: ProbeOptions)
   const signal = AbortSignal.timeout(PROBE_MS)
   const steps: ProbeStep[] = []
   const sockets: Socket[] = []
+  let certificateEndsAt: Date | undefined
+  const noteCertificate = (endsAt: Date) => {
+    if (!Number.isNaN(endsAt.getTime())) certificateEndsAt = endsAt
+  }
 
   async function run<Value>(step: ProbeStep['step'], work: () => Promise<readonly [Value, string]>): Promise<Value> {
     const began = performance.now()
-    const addStep = (ok: boolean, detail: string) =>
-      steps.push({ step, ok, ms: Math.round(performance.now() - began), detail: detail.slice(0, SHOWN_CHARACTERS) })
+    const addStep = (ok: boolean, detail: string) => {
+      const ms = Math.round(performance.now() - began)
+      const ofTls = step === 'tls' &&
+        certificateEndsAt !== undefined && { certificateEndsAt: certificateEndsAt.toISOString() }
+      steps.push({ step, ok, ms, detail: detail.slice(0, SHOWN_CHARACTERS), ...ofTls })
+    }
     try {
       const [value, detail] = await work()
       addStep(true, detail)
@@ -77,7 +85,9 @@ export async function probeConnection(text: string | URL, options: ProbeOptions)
       return [socket, `${socket.remoteAddress}, port ${socket.remotePort}`]
     })
     const socket =
-      url.protocol === 'http:' ? tcp : await run('tls', () => startTls(tcp, { host, ca: options.ca, signal, sockets }))
+      url.protocol === 'http:'
+        ? tcp
+        : await run('tls', () => startTls(tcp, { host, ca: options.ca, signal, sockets, noteCertificate }))
     await run('http', () => requestFrontPage(url, socket, options.userAgent, signal))
   } catch (error) {
     if (!(error instanceof StepFailed)) throw error
@@ -97,11 +107,13 @@ async function startTls(
     ca,
     signal,
     sockets,
+    noteCertificate,
   }: {
     readonly host: string
     readonly ca: string | undefined
     readonly signal: AbortSignal
     readonly sockets: Socket[]
+    readonly noteCertificate: (endsAt: Date) => void
   },
 ): Promise<readonly [TLSSocket, string]> {
   const socket = connectTls({
@@ -117,6 +129,7 @@ async function startTls(
   await once(socket, 'secureConnect', { signal })
   const { issuer, valid_to: validTo } = socket.getPeerCertificate()
   const endsAt = new Date(validTo)
+  noteCertificate(endsAt)
   const days = Math.floor((endsAt.getTime() - Date.now()) / DAY_MS)
   const details = `${socket.getProtocol()}, certificate of ${issuer?.O ?? issuer?.CN ?? 'an unknown authority'}, valid for ${days} days`
   if (!socket.authorized) throw new Error(`${messageOf(socket.authorizationError)} (${details})`)

@@ -52,8 +52,8 @@ async function contentOfDelivery({ db }: DeadLetterDependencies, id: number): Pr
     findDeadDeliveryPayload(db, id),
   ])
   if (delivery === undefined || found === undefined) return {}
-  const { person, record, guid, verb, status } = delivery
-  const data = { pod: formatAddressHost(delivery), person, record, guid, verb, status }
+  const { record, guid, verb, status } = delivery
+  const data = { pod: formatAddressHost(delivery), record, guid, verb, status } // not the address of a recipient
   return { data, payload: found.entity, recipientGuid: found.recipientGuid, isPublic: found.isPublic }
 }
 

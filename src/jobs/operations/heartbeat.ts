@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { performance } from 'node:perf_hooks'
+import { createHistogram, performance } from 'node:perf_hooks'
 import { singleFlight } from '../../concurrency/single-flight.js'
 import { readSoftware } from '../../config/software.js'
+import { watchLoopLag } from '../../logging/loop-lag.js'
 import { listSlowStatements } from '../../persistence/database/slow-statements.js'
 import {
   deleteProcess,
@@ -10,6 +11,7 @@ import {
   type ProcessStatus,
   type RunningJob,
   recordHeartbeat,
+  type ThreadLoad,
 } from '../../persistence/operations/processes.js'
 import type { RequestedQueueState } from '../../persistence/operations/queue-controls.js'
 import { listPictureStores } from '../../persistence/photos/open-pictures.js'
@@ -27,12 +29,13 @@ export interface HeartbeatOptions {
   readonly queues?: readonly QueueName[]
   readonly runningJobs?: () => readonly RunningJob[]
   readonly podClock?: () => PodClock | undefined
+  readonly threads?: () => ThreadLoad
 }
 
 /** Shows this process to operators, and applies their commands for the queues. */
 export function startHeartbeat(
   { config, db, jobs, log }: Pick<Services, 'config' | 'db' | 'jobs' | 'log'>,
-  { kind, queues = [], runningJobs = () => [], podClock = () => undefined }: HeartbeatOptions,
+  { kind, queues = [], runningJobs = () => [], podClock = () => undefined, threads }: HeartbeatOptions,
 ): { readonly beatNow: () => Promise<void>; close(): Promise<void> } {
   const process_ = {
     id: randomUUID(),
@@ -43,6 +46,7 @@ export function startHeartbeat(
     startedAt: new Date(performance.timeOrigin),
   }
   const applyStates = requestedStateApplier(jobs, queues)
+  const loopLag = measureLoopLag()
   let utilization = performance.eventLoopUtilization()
 
   function currentStatus(): ProcessStatus {
@@ -56,6 +60,8 @@ export function startHeartbeat(
       rssBytes: rss,
       heapBytes: heapUsed,
       busyPercent: Math.round(busy * 100),
+      loopLagMs: Math.round(loopLag.takeQuantile()),
+      ...(threads && { threads: threads() }),
       queues,
       jobs: runningJobs().slice(0, JOBS_SHOWN),
       pictures: listPictureStores(config),
@@ -77,9 +83,31 @@ export function startHeartbeat(
     beatNow,
     async close() {
       clearInterval(timer)
+      loopLag.stop()
       await beatNow()
       await deleteProcess(db, process_.id).catch(() => {})
     },
+  }
+}
+
+/** Collects how late the event loop is. */
+function measureLoopLag(): { takeQuantile(): number; stop(): void } {
+  const lag = createHistogram()
+  let isMeasured = false
+  const watch = watchLoopLag((lateMs) => {
+    lag.record(Math.max(1, Math.round(lateMs * 1_000)))
+    isMeasured = true
+    return false
+  })
+  return {
+    /** Milliseconds by which 99 of 100 samples since the last call were late at most. */
+    takeQuantile() {
+      const milliseconds = isMeasured ? lag.percentile(99) / 1_000 : 0
+      lag.reset()
+      isMeasured = false
+      return milliseconds
+    },
+    stop: watch.stop,
   }
 }
 

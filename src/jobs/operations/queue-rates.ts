@@ -11,9 +11,19 @@ export interface JobTimes {
   readonly p95: number | null
 }
 
+/** Jobs a minute, over the last minute, the last 15 and the last 60. */
+export interface PerMinute {
+  readonly minute: number
+  readonly quarter: number
+  readonly hour: number
+}
+
+/** How a run of a job ends: also the label `end` of `pod_jobs_run_total`. */
+export const JOB_ENDS = ['done', 'failed', 'put_back'] as const
+
 export interface QueueRates {
-  /** Ended jobs a minute, over the last minute, the last 15 and the last 60. */
-  readonly perMinute: { readonly minute: number; readonly quarter: number; readonly hour: number }
+  /** Runs of jobs that ended, in all and by how they ended. */
+  readonly perMinute: PerMinute & { readonly byEnd: Readonly<Record<(typeof JOB_ENDS)[number], PerMinute>> }
   readonly wait: JobTimes
   readonly run: JobTimes
 }
@@ -26,14 +36,27 @@ export async function readQueueRates({ db }: Pick<Services, 'db'>): Promise<Read
     const countersNamed = (name: string) =>
       counters.filter((counter) => counter.name === name && counter.labels['queue'] === queue)
     const jobs = countersNamed(PERSISTED_COUNTERS.jobs)
-    const perMinute = {
-      minute: sum(jobs.map(({ minute }) => minute)),
-      quarter: sum(jobs.map(({ quarter }) => quarter)) / 15,
-      hour: sum(jobs.map(({ hour }) => hour)) / 60,
-    }
+    const byEnd = Object.fromEntries(
+      JOB_ENDS.map((end) => [end, perMinuteOf(jobs.filter(({ labels }) => labels['end'] === end))]),
+    ) as QueueRates['perMinute']['byEnd'] // one for each of JOB_ENDS
+    const perMinute = { ...perMinuteOf(jobs), byEnd }
     return [queue, { perMinute, wait: timesOf(countersNamed(wait)), run: timesOf(countersNamed(run)) }] as const
   })
   return Object.fromEntries(rates) as Record<QueueName, QueueRates> // one for each of QUEUES
+}
+
+/** Messages of other pods a minute that were accepted in the last 15 minutes, by all processes. */
+export async function readAcceptedRate({ db }: Pick<Services, 'db'>): Promise<number> {
+  const counters = await sumRecentCounters(db, [PERSISTED_COUNTERS.received])
+  return perMinuteOf(counters.filter(({ labels }) => labels['outcome'] === 'accepted')).quarter
+}
+
+function perMinuteOf(counters: readonly RecentCounter[]): PerMinute {
+  return {
+    minute: sum(counters.map(({ minute }) => minute)),
+    quarter: sum(counters.map(({ quarter }) => quarter)) / 15,
+    hour: sum(counters.map(({ hour }) => hour)) / 60,
+  }
 }
 
 function timesOf(buckets: readonly RecentCounter[]): JobTimes {

@@ -42,7 +42,7 @@ export interface QuarantineBounds {
 
 /**
  * Stores rejected messages with one statement, one process after the other, and deletes the oldest beyond the bounds. The statement does
- * not see its own rows, so it also deletes as many as it stores. An equal message is counted.
+ * not see its own rows, so it also deletes as many as it stores. Equal messages are one row with their number.
  */
 export async function insertQuarantined(
   db: Knex,
@@ -84,12 +84,12 @@ const QUARANTINED_SQL = `
     ) and not exists (select from added where decode(added.digest, 'hex') = quarantine.digest)
   )
   insert into quarantine (
-    received_at, recipient_guid, source, author, host, entity, guid, fault, detail, payload, bytes, is_whole, digest, trace_id
+    received_at, recipient_guid, source, author, host, entity, guid, fault, detail, payload, bytes, is_whole, digest, trace_id, times
   )
   select distinct on (digest) "receivedAt", "recipientGuid", source, author, host, entity, guid, fault, detail, payload, bytes,
-    "isWhole", decode(digest, 'hex'), trace
+    "isWhole", decode(digest, 'hex'), trace, count(*) over (partition by digest)
   from added order by digest
-  on conflict (digest) do update set times = quarantine.times + 1, last_at = excluded.last_at, fault = excluded.fault,
+  on conflict (digest) do update set times = quarantine.times + excluded.times, last_at = excluded.last_at, fault = excluded.fault,
     detail = excluded.detail, trace_id = excluded.trace_id`
 
 const COLUMNS = [

@@ -21,6 +21,8 @@ export interface ProbeStep {
   readonly ms: number
   /** The finding, or the reason of the failure. Parts of it come from the other pod. */
   readonly detail: string
+  /** Of the step `tls`: the end of the certificate, in ISO 8601. */
+  readonly certificateEndsAt?: string
 }
 
 /** The last probe on request of an operator. */

@@ -66,8 +66,9 @@ async function readSlowStatements(db: Knex): Promise<SlowStatements> {
 const SLOW_STATEMENTS = 20
 const TEXT_CHARACTERS = 500
 
+/** The extension replaces the values of queries, but not those of other statements, such as a password in `alter role`. */
 const SLOW_STATEMENTS_SQL = `
-  select left(regexp_replace(query, '\\s+', ' ', 'g'), ?) as text, calls::float as count, max_exec_time::float as "maxMs"
+  select left(regexp_replace(regexp_replace(query, '''[^'']*''', '''…''', 'g'), '\\s+', ' ', 'g'), ?) as text, calls::float as count, max_exec_time::float as "maxMs"
   from pg_stat_statements
   where dbid = (select oid from pg_database where datname = current_database())
   order by max_exec_time desc limit ?`

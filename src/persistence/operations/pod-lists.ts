@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { queryRows, queryUnprepared } from '../database/database.js'
+import { queryRow, queryRows, queryUnprepared } from '../database/database.js'
 import type { PodCheckStatus } from '../models/remote-pod.js'
 import { POD_IS_ASLEEP_SQL, POD_IS_PROVEN_SQL } from '../outbound/delivery-conditions.js'
 import { DELIVERY_PRIORITY } from '../outbound/delivery-priority.js'
@@ -105,6 +105,31 @@ function joinCountsSql(counts: string): string {
 
 function countSql(rows: string): string {
   return `select count(*)::integer from (${rows} limit ${MAX_COUNTED + 1}) as counted`
+}
+
+/** The current exchange with a pod. */
+export interface PodExchange {
+  /** When the oldest waiting delivery was written; null: nothing waits. */
+  readonly oldestWaiting: Date | null
+  /** A process sends deliveries to the pod now. */
+  readonly isDelivering: boolean
+  /** Relations of local users to people of the pod, and of these people to local users; both end at one more than `MAX_COUNTED`. */
+  readonly localFollowers: number
+  readonly remoteFollowers: number
+}
+
+export async function readPodExchange(db: Knex, podId: number): Promise<PodExchange> {
+  const contacts = (direction: 'receiving' | 'sharing') =>
+    countSql(
+      `select from people join contacts on contacts.person_id = people.id where people.pod_id = pods.id and ${direction}`,
+    )
+  return queryRow<PodExchange>(
+    db,
+    `select (${OLDEST_WAITING_SQL}) as "oldestWaiting", coalesce(pods.drained_until > now(), false) as "isDelivering",
+       (${contacts('receiving')}) as "localFollowers", (${contacts('sharing')}) as "remoteFollowers"
+     from pods where pods.id = ?`,
+    [podId],
+  )
 }
 
 export interface UndeliveredMessage {

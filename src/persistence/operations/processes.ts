@@ -12,6 +12,10 @@ export interface ProcessStatus {
   readonly heapBytes: number
   /** Utilisation of the event loop since the last heartbeat. */
   readonly busyPercent: number
+  /** Milliseconds by which 99 of 100 samples of the event loop were late at most; missing for processes of an earlier version. */
+  readonly loopLagMs?: number
+  /** Crypto threads; missing for processes of an earlier version. */
+  readonly threads?: ThreadLoad
   readonly queues: readonly string[]
   readonly jobs: readonly RunningJob[]
   /** Missing for processes of an earlier version. */
@@ -20,6 +24,14 @@ export interface ProcessStatus {
   readonly podClock?: PodClock
   /** Missing: none in the last hour. */
   readonly slowStatements?: readonly SlowStatement[]
+}
+
+export interface ThreadLoad {
+  readonly busy: number
+  /** Maximum number of threads. */
+  readonly max: number
+  /** Tasks that wait for a thread. */
+  readonly waiting: number
 }
 
 /** The clocks of other pods, by their last answers. */

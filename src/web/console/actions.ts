@@ -51,11 +51,8 @@ export function addFormAction(app: FastifyInstance, action: FormAction): void {
   const pageOf = (request: FastifyRequest) => (typeof action.page === 'string' ? action.page : action.page(request))
   app.post(path, { config: { power }, schema: { hide: true } }, async (request, reply) => {
     try {
-      const current = await action.current?.(request)
-      const version = formText(request, 'version')
-      if (current !== undefined && version !== undefined && version !== current.version) {
-        return sendOutdatedPage(request, reply, current.state, pageOf(request))
-      }
+      const outdated = await sendIfOutdated(request, reply, pageOf(request), action.current)
+      if (outdated !== undefined) return outdated
       const outcome = await action.run(request, formText(request, 'confirm'), reply)
       const page = outcome instanceof ShowPage ? outcome.path : pageOf(request)
       return reply.redirect(withQuery(page, { flash }), 303)
@@ -69,6 +66,19 @@ export function addFormAction(app: FastifyInstance, action: FormAction): void {
       return sendConfirmationPage(request, reply, { title: action.title, label, preview: previewList(preview) })
     }
   })
+}
+
+/** Shows the form and the current state if the form is of an earlier version; undefined: it is not. */
+export async function sendIfOutdated(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  page: string,
+  readCurrent: FormAction['current'],
+): Promise<FastifyReply | undefined> {
+  const version = formText(request, 'version')
+  if (version === undefined || readCurrent === undefined) return undefined
+  const current = await readCurrent(request)
+  return version === current.version ? undefined : sendOutdatedPage(request, reply, current.state, page)
 }
 
 /** Shows the reason why nothing was changed. */

@@ -17,6 +17,7 @@ import {
 import { Refusal } from '../../domain/refusals.js'
 import { countDeadLettersByEach, type DeadLetterCount } from '../../jobs/dead-letters/count-dead-letters.js'
 import type { DeadLetter, DeadLetterFilter, DeadLetterPosition } from '../../jobs/dead-letters/dead-letter.js'
+import { DEAD_LETTER_GROUPS, type DeadLetterGroup } from '../../jobs/dead-letters/dead-letter-rows.js'
 import { isQueueName, QUEUES } from '../../jobs/queues/queue-names.js'
 import { formText } from '../forms/form-text.js'
 import { html, type Markup } from '../pages/markup.js'
@@ -50,9 +51,11 @@ export const deadLetterRoutes: FastifyPluginAsync = async (app) => {
     const selection = selectionOf(FILTER_FIELDS, (name) => queryText(request, name)?.trim())
     const filter = filterOf(selection)
     const before = positionIn(queryText(request, 'before'))
+    const groupBy = DEAD_LETTER_GROUPS.find((each) => each === queryText(request, 'group_by'))
+    const groupings = groupBy === undefined ? (['fault', 'pod'] as const) : [groupBy]
     const [{ items: deadLetters, hasOlder }, counts, operations] = await Promise.all([
       listDeadLetterPage(request.services, request.console.actor, filter, { before, limit: SHOWN }),
-      countDeadLettersByEach(request.services, filter, ['fault', 'pod'], COUNTED),
+      countDeadLettersByEach(request.services, filter, groupings, COUNTED),
       listDeadLetterTasks(request.services, request.console.actor),
     ])
     const number = hasOlder ? `more than ${SHOWN}` : formatCount(deadLetters.length)
@@ -61,10 +64,10 @@ export const deadLetterRoutes: FastifyPluginAsync = async (app) => {
       title: `Dead letters: ${deadLetters.length === 0 ? 'none' : number}`,
       content: html`${operationProgress(operations, wordsOfTask)}<section class="card">
 <p>Jobs and deliveries that were given up. Replay them after fixing the cause.</p>
-${filterForm('/admin/dead-letters', filterFields(selection), moreFilters(selection))}
+${filterForm('/admin/dead-letters', filterFields(selection), moreFilters(selection, groupBy))}
 ${deadLetters.length === 0 ? html`<p>No dead letters match.</p>` : listOf(deadLetters)}${hasOlder && olderLink(selection, deadLetters.at(-1))}
 ${deadLetters.length > 0 && isFiltered && actionsFor(request, selection, 'all that match')}</section>
-${groupTable('The latest dead letters by fault', 'fault', counts.get('fault'))}${groupTable('The latest dead letters by pod', 'pod', counts.get('pod'))}`,
+${groupings.map((by) => groupTable(by, counts.get(by)))}`,
     })
   })
 
@@ -145,11 +148,13 @@ function filterFields({ queue, fault, pod }: Selection): readonly Markup[] {
   return [select('Queue', 'queue', queues, queue), textField('Fault', 'fault', fault), textField('Pod', 'pod', pod)]
 }
 
-function moreFilters({ entity, since, until }: Selection) {
+function moreFilters({ entity, since, until }: Selection, groupBy: DeadLetterGroup | undefined) {
+  const groups = [['', 'fault and pod'], ...DEAD_LETTER_GROUPS.map((name) => [name, name] as const)] as const
   return [
     moreText('Entity', 'entity', entity),
     moreText('Given up from', 'since', since, { type: 'date' }),
     moreText('Given up before', 'until', until, { type: 'date' }),
+    { value: groupBy, field: select('Count by', 'group_by', groups, groupBy) },
   ]
 }
 
@@ -242,16 +247,23 @@ function actionsFor(request: FastifyRequest, selection: Selection, which: string
 <div><h2>Delete</h2>${form('drop', html`<button class="danger">Delete ${which}…</button>`)}</div></div>`
 }
 
-function groupTable(caption: string, name: 'fault' | 'pod', groups: readonly DeadLetterCount[] = []): Markup | '' {
+function groupTable(by: DeadLetterGroup, groups: readonly DeadLetterCount[] = []): Markup | '' {
   if (groups.length === 0) return ''
   return html`<section class="card">${dataTable({
-    caption,
-    columns: [{ title: name === 'fault' ? 'Fault' : 'Pod' }, { title: 'Dead letters', kind: 'number' }],
+    caption: `The latest dead letters by ${by}`,
+    columns: [{ title: `${by.slice(0, 1).toUpperCase()}${by.slice(1)}` }, { title: 'Dead letters', kind: 'number' }],
     rows: groups.map(({ value, count: number }) => [
       value === null
         ? 'unknown'
-        : html`<a href="/admin/dead-letters?${name}=${encodeURIComponent(value)}"><bdi>${value}</bdi></a>`,
+        : html`<a href="/admin/dead-letters?${queryOfGroup(by, value)}"><bdi>${value}</bdi></a>`,
       formatCount(number),
     ]),
   })}</section>\n`
+}
+
+/** The filter that lists the dead letters of a group. */
+function queryOfGroup(by: DeadLetterGroup, value: string): string {
+  if (by !== 'hour') return new URLSearchParams({ [by]: value }).toString()
+  const until = new Date(new Date(value).getTime() + 3_600_000).toISOString()
+  return new URLSearchParams({ since: value, until }).toString()
 }

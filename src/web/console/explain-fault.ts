@@ -2,7 +2,7 @@ import type { RemoteFault } from '../../federation/remote-pod/remote-pod-error.j
 import type { TemporaryFault } from '../../protocol/errors.js'
 
 /** Faults that a job of any kind can have. */
-type JobFault = 'internal' | 'timeout' | 'stopped' | 'crashed' | 'unknown_name' | 'mail_unsent'
+type JobFault = 'internal' | 'timeout' | 'stopped' | 'crashed' | 'discarded' | 'unknown_name' | 'mail_unsent'
 
 type DeliveryFault = 'no_key' | 'pod_asleep' | 'pod_blocked'
 
@@ -14,6 +14,7 @@ const FAULTS: Readonly<Record<DeadLetterFault, string>> = {
   timeout: 'The job took too long. Replay it when the pod has less to do.',
   stopped: 'The process stopped while the job ran. Replay it.',
   crashed: 'Worker processes crashed while they ran this job. Replay it alone, and watch their memory.',
+  discarded: 'An operator discarded the jobs of the queue. Replay it to receive the message, or delete it.',
   unknown_name: 'This version of the program has no job of this name. Replay it after the update, or delete it.',
   not_allowed: 'The address of the pod is not allowed: a private network, or a port below 1024 other than 443.',
   busy: 'This process had no capacity for requests to other pods. Replay it when the pod has less to do.',

@@ -2,12 +2,12 @@ import type { FastifyPluginAsync } from 'fastify'
 import { readSoftware } from '../../config/software.js'
 import { hasPower } from '../../domain/accounts/role-powers.js'
 import { type ModerationOverview, readOverview } from '../../domain/moderation/cases.js'
-import { openWorkReport, type WorkReport } from '../../domain/operations/machine.js'
+import { FAILED_JOBS_COUNTED, openWorkReport, type WorkReport } from '../../domain/operations/machine.js'
 import { isNearlyFull } from '../../domain/operations/storage.js'
 import { SWEEP_LIMITS } from '../../persistence/database/limits.js'
 import { html, type Markup } from '../pages/markup.js'
 import { sendConsolePage } from './console-page.js'
-import { BACKUP_LATE_SECONDS } from './machine/machine-pages.js'
+import { BACKUP_LATE_SECONDS, haveDifferentVersions } from './machine/machine-pages.js'
 import { formatCount, formatSeconds, formatTime } from './quantities.js'
 
 /** `/admin`: what needs a decision, and the state of the pod. */
@@ -65,12 +65,11 @@ function decisions({ cases: { open, taken, oldest }, signUps }: ModerationOvervi
   }</section>\n`
 }
 
-/** Time in which all processes are restarted with a new version. */
-const RESTART_MS = 15 * 60_000
-
-function haveDifferentVersions(processes: WorkReport['processes'], now: Date): boolean {
-  const lastStart = Math.max(...processes.map(({ startedAt }) => startedAt.getTime()))
-  return new Set(processes.map(({ version }) => version)).size > 1 && now.getTime() - lastStart > RESTART_MS
+/** The failed job of a row is not counted beside its row. */
+function deadLetterCount({ outbox, deliveries }: WorkReport['work'], failedJobs: WorkReport['failedJobs']): string {
+  const isComplete = failedJobs.every(({ count }) => count < FAILED_JOBS_COUNTED)
+  const total = outbox.dead + deliveries.dead + failedJobs.reduce((sum, { count }) => sum + count, 0)
+  return isComplete ? formatCount(total) : `more than ${formatCount(total)}`
 }
 
 interface Tile {
@@ -80,7 +79,7 @@ interface Tile {
 }
 
 function describeWork(
-  { work, processes, requestedStates, folders, checks, newerRelease, backup }: WorkReport,
+  { work, failedJobs, processes, requestedStates, folders, checks, newerRelease, backup }: WorkReport,
   now: Date,
 ): {
   readonly warnings: readonly Markup[]
@@ -123,9 +122,7 @@ function describeWork(
       { name: 'pods asleep', value: formatCount(work.podsAsleep), path: '/admin/pods?state=asleep' },
       {
         name: 'dead letters',
-        value: formatCount(
-          work.outbox.dead + work.deliveries.dead + queues.reduce((all, [, { failed }]) => all + failed, 0),
-        ),
+        value: deadLetterCount(work, failedJobs),
         path: '/admin/dead-letters',
       },
     ],

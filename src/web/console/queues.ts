@@ -1,11 +1,11 @@
-import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { cacheResult } from '../../concurrency/cache-result.js'
-import type { BackgroundTask } from '../../domain/operations/background-tasks.js'
 import {
   discardJobs,
   drainQueue,
   findDiscarding,
   findQueue,
+  listJobs,
   listQueues,
   pauseQueue,
   promoteJobs,
@@ -14,26 +14,24 @@ import {
   resumeQueue,
 } from '../../domain/operations/queues.js'
 import { activityHistory } from '../../jobs/operations/activity-history.js'
-import { isQueueName, type QueueName } from '../../jobs/queues/queue-names.js'
+import { readAcceptedRate } from '../../jobs/operations/queue-rates.js'
+import { JOB_STATES } from '../../jobs/queues/inspect-queues.js'
+import { isInboundQueue, isQueueName, type QueueName } from '../../jobs/queues/queue-names.js'
 import { formText } from '../forms/form-text.js'
 import { html, type Markup } from '../pages/markup.js'
+import { queryText } from '../schemas/query-text.js'
 import { RequestFault } from '../server/request-faults.js'
+import { type CurrentState, sendIfOutdated } from './actions.js'
 import { lineChart } from './charts.js'
 import { isConfirmed, sendConfirmationPage } from './confirmation.js'
 import { sendConsolePage } from './console-page.js'
-import { actionForm, reasonField, select } from './form-parts.js'
+import { pageNumberIn } from './pager.js'
 import { formatCount, formatMilliseconds, formatRate, formatSeconds, formatTime } from './quantities.js'
+import { type InboundSpace, queueDetails, queuePage, queueState, versionOfQueue } from './queue-page.js'
 import { dataTable, detailList, stateBadge } from './tables.js'
-import { operationProgress, workFailed } from './task-progress.js'
 
 const HISTORY_FRESH_MS = 60_000
-
-const PAUSES = [
-  ['', 'until resumed'],
-  ['1', '1 hour'],
-  ['8', '8 hours'],
-  ['24', '1 day'],
-] as const
+const JOBS_OF_PAGE = 50
 
 /** `/admin/queues`: waiting jobs, their speed, and the actions of an operator. */
 export const queueRoutes: FastifyPluginAsync = async (app) => {
@@ -82,48 +80,53 @@ ${lineChart({
 
   app.get('/admin/queues/:name', { config, schema }, async (request, reply) => {
     const name = nameIn(request)
-    const [queue, discarding] = await Promise.all([
+    const page = pageNumberIn(request)
+    const state = JOB_STATES.find((each) => each === queryText(request, 'state')) ?? 'waiting'
+    const rows = { offset: (page - 1) * JOBS_OF_PAGE, limit: JOBS_OF_PAGE }
+    const [queue, discarding, jobs, space] = await Promise.all([
       findQueue(request.services, name),
       findDiscarding(request.services, request.console.actor, name),
+      listJobs(request.services, name, state, rows).catch(() => undefined),
+      isInboundQueue(name) ? readInboundSpace(app) : undefined,
     ])
-    if (queue === undefined) throw new RequestFault(503, 'The queue is unavailable.')
-    return sendConsolePage(request, reply, {
-      title: `Queue ${name}: ${queue.state}`,
-      content: html`${discarding && progressOf(discarding)}<section class="card">${readQueueStatus(queue)}</section>
-${actionsOf(request, queue)}`,
-    })
+    if (queue === undefined || jobs === undefined) throw new RequestFault(503, 'The queue is unavailable.')
+    return sendConsolePage(
+      request,
+      reply,
+      queuePage(request, { queue, discarding, space, jobs: { ...jobs, state, page } }),
+    )
   })
 
-  app.post('/admin/queues/:name/pause', { config, schema }, async (request, reply) => {
-    const name = nameIn(request)
+  addQueueActions(app)
+}
+
+function addQueueActions(app: FastifyInstance): void {
+  add('pause', async (request, reply, name) => {
     await pauseQueue(request.services, request.console.actor, name, changeIn(request))
     return reply.redirect(`/admin/queues/${name}?flash=paused`, 303)
   })
 
-  app.post('/admin/queues/:name/resume', { config, schema }, async (request, reply) => {
-    const name = nameIn(request)
+  add('resume', async (request, reply, name) => {
     await resumeQueue(request.services, request.console.actor, name, changeIn(request))
     return reply.redirect(`/admin/queues/${name}?flash=resumed`, 303)
   })
 
-  app.post('/admin/queues/:name/drain', { config, schema }, async (request, reply) => {
-    const name = nameIn(request)
+  add('drain', async (request, reply, name) => {
     if (!isConfirmed(request, name)) {
       const preview = html`<p>The queue <b>${name}</b> accepts no jobs until it is resumed${
-        name.startsWith('inbound') && ': other pods get 503 and send their messages again later'
-      }. Running and waiting jobs are finished.</p>`
+        isInboundQueue(name) && ': other pods get 503 and send their messages again later'
+      }. Running and waiting jobs are finished.</p>${await jobCounts(request, name)}`
       return sendConfirmationPage(request, reply, { title: `Drain the queue ${name}`, label: name, preview })
     }
     await drainQueue(request.services, request.console.actor, name, { ...changeIn(request), confirm: name })
     return reply.redirect(`/admin/queues/${name}?flash=draining`, 303)
   })
 
-  app.post('/admin/queues/:name/discard', { config, schema }, async (request, reply) => {
-    const name = nameIn(request)
+  add('discard', async (request, reply, name) => {
     if (!isConfirmed(request, name)) {
       const preview = html`<p>Deletes the jobs of <b>${name}</b> that have not begun. ${
-        name.startsWith('inbound') ? 'Their messages become dead letters.' : 'Jobs with an outbox row are added again.'
-      }</p>`
+        isInboundQueue(name) ? 'Their messages become dead letters.' : 'Jobs with an outbox row are added again.'
+      }</p>${await jobCounts(request, name)}`
       return sendConfirmationPage(request, reply, { title: `Discard the jobs of ${name}`, label: name, preview })
     }
     const change = { ...changeIn(request), confirm: name }
@@ -132,22 +135,66 @@ ${actionsOf(request, queue)}`,
     return reply.redirect(`/admin/queues/${name}?flash=${flash}`, 303)
   })
 
-  app.post('/admin/queues/:name/promote', { config, schema }, async (request, reply) => {
-    const name = nameIn(request)
-    await promoteJobs(request.services, request.console.actor, name, changeIn(request))
+  add('promote', async (request, reply, name) => {
+    const only = { name: textIn(request, 'name'), pod: textIn(request, 'pod') }
+    await promoteJobs(request.services, request.console.actor, name, { ...changeIn(request), ...only })
     return reply.redirect(`/admin/queues/${name}?flash=promoted`, 303)
   })
 
+  function add(
+    action: string,
+    run: (request: FastifyRequest, reply: FastifyReply, name: QueueName) => Promise<FastifyReply>,
+  ): void {
+    const options = { config: { power: 'administration' }, schema: { hide: true } } as const
+    app.post(`/admin/queues/:name/${action}`, options, async (request, reply) => {
+      const name = nameIn(request)
+      const outdated = await sendIfOutdated(request, reply, `/admin/queues/${name}`, () => currentQueue(request, name))
+      return outdated ?? run(request, reply, name)
+    })
+  }
+
   function changeIn(request: FastifyRequest): QueueChange {
     const hours = Number(formText(request, 'hours') ?? 0)
-    const until = hours > 0 && hours <= 24 * 14 ? new Date(services.now().getTime() + hours * 3_600_000) : undefined
+    const until = hours > 0 && hours <= 24 * 14 ? new Date(app.services.now().getTime() + hours * 3_600_000) : undefined
     return { reason: formText(request, 'reason'), until }
   }
 }
 
-function progressOf(discarding: BackgroundTask): Markup {
-  const words = ({ reason }: BackgroundTask) => html`Discarding of jobs: <bdi>${reason}</bdi>`
-  return html`${discarding.state === 'failed' && workFailed()}${operationProgress([discarding], words)}`
+function textIn(request: FastifyRequest, name: string): string | undefined {
+  return formText(request, name)?.trim() || undefined
+}
+
+async function currentQueue(request: FastifyRequest, name: QueueName): Promise<CurrentState> {
+  const queue = await requireQueue(request, name)
+  return { version: versionOfQueue(queue), state: queueDetails(queue) }
+}
+
+async function requireQueue(request: FastifyRequest, name: QueueName): Promise<QueueOverview> {
+  const queue = await findQueue(request.services, name)
+  if (queue === undefined) throw new RequestFault(503, 'The queue is unavailable.')
+  return queue
+}
+
+/** The jobs that a change concerns. */
+async function jobCounts(request: FastifyRequest, name: QueueName): Promise<Markup> {
+  const queue = await requireQueue(request, name)
+  return detailList([
+    ['Waiting', formatCount(queue.waiting)],
+    ['Running', formatCount(queue.active)],
+    ['Delayed', formatCount(queue.delayed)],
+  ])
+}
+
+async function readInboundSpace({ services, inboundEndpoint }: FastifyInstance): Promise<InboundSpace> {
+  const { heldBytes, queuedBytes, queuedMessages } = inboundEndpoint.packing.size()
+  const maxBytes = services.config.inboundBytes
+  const perMinute = await readAcceptedRate(services)
+  const bytesPerSecond = queuedMessages === 0 ? 0 : (perMinute / 60) * (queuedBytes / queuedMessages)
+  return {
+    usedBytes: heldBytes + queuedBytes,
+    maxBytes,
+    fullAfterSeconds: bytesPerSecond === 0 ? null : (maxBytes - heldBytes - queuedBytes) / bytesPerSecond,
+  }
 }
 
 function nameIn({ params }: FastifyRequest): QueueName {
@@ -172,7 +219,7 @@ function queueTable(queues: readonly QueueOverview[]): Markup {
     ],
     rows: queues.map((queue) => [
       html`<a href="/admin/queues/${queue.name}">${queue.name}</a>`,
-      stateOf(queue),
+      queueState(queue),
       ...[queue.waiting, queue.active, queue.delayed].map(formatCount),
       queue.failed === 0
         ? '0'
@@ -189,52 +236,4 @@ function queueTable(queues: readonly QueueOverview[]): Markup {
 /** Two durations, one below the other, so that the table fits on a screen. */
 function halfAndMost({ p50, p95 }: QueueOverview['wait']): Markup {
   return html`<span class="pair"><span>${formatMilliseconds(p50)} /</span> <span>${formatMilliseconds(p95)}</span></span>`
-}
-
-function stateOf({ state }: QueueOverview): Markup {
-  return stateBadge(state, state === 'running' ? 'good' : 'warn')
-}
-
-function readQueueStatus(queue: QueueOverview): Markup {
-  const { requested } = queue
-  return detailList([
-    ['State', stateOf(queue)],
-    ...(requested === undefined
-      ? []
-      : ([
-          ['Since', html`${formatTime(requested.changedAt)}, by <bdi>${requested.actor}</bdi>`],
-          ['Reason', html`<bdi>${requested.reason}</bdi>`],
-          ['Until', requested.until === null ? 'resumed' : formatTime(requested.until)],
-        ] as const)),
-    ['Waiting', formatCount(queue.waiting)],
-    ['Oldest', formatSeconds(queue.oldestSeconds)],
-    ['Running', formatCount(queue.active)],
-    ['Delayed', formatCount(queue.delayed)],
-    ['Dead', html`<a href="/admin/dead-letters?queue=${queue.name}">${formatCount(queue.failed)}</a>`],
-    ['Workers', formatCount(queue.workers)],
-  ])
-}
-
-function actionsOf(request: FastifyRequest, { name, state, waiting, delayed }: QueueOverview): Markup {
-  const path = (action: string) => `/admin/queues/${name}/${action}`
-  return html`${
-    delayed > 0 &&
-    html`<section class="card"><h2>Delayed jobs</h2><p>Makes up to 1 000 jobs due now.</p>
-${actionForm(request, path('promote'), html`${reasonField()}<button class="quiet">Run delayed jobs now</button>`)}</section>\n`
-  }${
-    name !== 'maintenance' &&
-    waiting + delayed > 0 &&
-    html`<section class="card"><h2>Discard</h2><p>Deletes waiting jobs.</p>
-${actionForm(request, path('discard'), html`${reasonField()}<button class="danger">Discard the jobs of ${name}…</button>`)}</section>\n`
-  }${
-    name === 'maintenance'
-      ? html`<section class="card"><p>This queue cannot be stopped: it finds lost work again.</p></section>`
-      : state === 'running'
-        ? html`<section class="card"><h2>Pause</h2><p>Running jobs finish, and no other job starts. New jobs are accepted and wait.</p>
-${actionForm(request, path('pause'), html`${reasonField()}${select('For', 'hours', PAUSES, '')}<button class="quiet">Pause ${name}</button>`)}</section>
-<section class="card"><h2>Drain</h2><p>The queue accepts no new jobs, and the workers finish the existing ones.</p>
-${actionForm(request, path('drain'), html`${reasonField()}<button class="danger">Drain ${name}</button>`)}</section>`
-        : html`<section class="card"><h2>Resume</h2>
-${actionForm(request, path('resume'), html`${reasonField()}<button>Resume ${name}</button>`)}</section>`
-  }`
 }

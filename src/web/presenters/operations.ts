@@ -4,6 +4,7 @@ import type { QueueOverview } from '../../domain/operations/queues.js'
 import { isNearlyFull } from '../../domain/operations/storage.js'
 import type { JobSummary } from '../../jobs/bullmq/job-summaries.js'
 import type { DeadLetter } from '../../jobs/dead-letters/dead-letter.js'
+import type { PerMinute } from '../../jobs/operations/queue-rates.js'
 import type { QuarantinedMessage } from '../../persistence/inbound/quarantine.js'
 import type { StoredCheck } from '../../persistence/operations/checks.js'
 import type { DatabaseStatus } from '../../persistence/operations/database-status.js'
@@ -29,11 +30,22 @@ export function presentQueue({ requested, perMinute, ...queue }: QueueOverview) 
     delayed: queue.delayed,
     failed: queue.failed,
     oldest_seconds: queue.oldestSeconds,
-    per_minute: { last_1: perMinute.minute, last_15: perMinute.quarter, last_60: perMinute.hour },
+    per_minute: {
+      ...presentPerMinute(perMinute),
+      by_end: {
+        done: presentPerMinute(perMinute.byEnd.done),
+        failed: presentPerMinute(perMinute.byEnd.failed),
+        put_back: presentPerMinute(perMinute.byEnd.put_back),
+      },
+    },
     wait_ms: queue.wait,
     run_ms: queue.run,
     workers: queue.workers,
   }
+}
+
+function presentPerMinute({ minute, quarter, hour }: PerMinute) {
+  return { last_1: minute, last_15: quarter, last_60: hour }
 }
 
 export function presentQueueJob({ id, name, addedAt, finishedAt, attempts, fault }: JobSummary) {
@@ -101,6 +113,8 @@ export function presentProcess({ id, kind, host, pid, version, startedAt, seenAt
     rss_bytes: status.rssBytes,
     heap_bytes: status.heapBytes,
     busy_percent: status.busyPercent,
+    event_loop_p99_ms: status.loopLagMs ?? null,
+    threads: status.threads ?? null,
     queues: [...status.queues],
     jobs: [...status.jobs],
   }
@@ -129,7 +143,7 @@ export function presentDatabase(status: DatabaseStatus) {
   }
 }
 
-export function presentStorage({ folders, store, pictures, movedPhotos }: StorageReport) {
+export function presentStorage({ folders, store, pictures, movedPhotos, backup }: StorageReport) {
   return {
     folders: folders.map((folder) => ({
       folder: folder.folder,
@@ -140,6 +154,14 @@ export function presentStorage({ folders, store, pictures, movedPhotos }: Storag
     store,
     pictures: pictures === undefined ? null : presentPictureCount(pictures),
     moved_photos: movedPhotos,
+    backup: {
+      age_seconds: backup.age,
+      duration_seconds: backup.duration,
+      bytes: backup.bytes,
+      tool: backup.tool,
+      verified_age_seconds: backup.verifiedAge,
+      failed_runs: backup.failures,
+    },
   }
 }
 

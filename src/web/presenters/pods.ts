@@ -1,6 +1,7 @@
 import type { PodWithRules } from '../../domain/operations/pods.js'
 import type { ListedPod } from '../../persistence/operations/pod-lists.js'
 import { type PodStateFields, toDeliveryState } from '../../persistence/outbound/delivery-state.js'
+import type { KnownPod } from '../../persistence/outbound/known-pods.js'
 import { formatAddressHost } from '../../protocol/address.js'
 import { presentPodRule } from './pod-rules.js'
 
@@ -26,9 +27,15 @@ export function presentListedPod(pod: ListedPod, now: Date) {
   return { ...presentFields(pod, now), oldest_waiting_at: pod.oldestWaiting?.toISOString() ?? null }
 }
 
-export function presentPod({ pod, rules, activity, errors }: PodWithRules, now: Date) {
+export function presentPod({ pod, rules, activity, exchange, errors }: PodWithRules, now: Date) {
   return {
     ...presentFields(pod, now),
+    oldest_waiting_at: exchange.oldestWaiting?.toISOString() ?? null,
+    delivering: exchange.isDelivering,
+    probing: exchange.isDelivering && pod.failures > 0,
+    local_followers: exchange.localFollowers,
+    remote_followers: exchange.remoteFollowers,
+    certificate_ends_at: certificateEndOf(pod),
     software_version: pod.softwareVersion,
     last_error: pod.lastError,
     errors: errors.map(({ at, status, error }) => ({ at: at.toISOString(), status, error })),
@@ -36,9 +43,17 @@ export function presentPod({ pod, rules, activity, errors }: PodWithRules, now: 
     last_success_at: pod.lastSuccessAt?.toISOString() ?? null,
     checked_at: pod.checkedAt?.toISOString() ?? null,
     skipped_deliveries: Number(pod.skippedDeliveries),
-    probe: pod.probe && { at: pod.probe.at, steps: [...pod.probe.steps] },
+    probe: pod.probe && {
+      at: pod.probe.at,
+      steps: pod.probe.steps.map(({ step, ok, ms, detail }) => ({ step, ok, ms, detail })),
+    },
     rules: rules.map(presentPodRule),
     delivery_ms: activity.latency,
     days: [...activity.days],
   }
+}
+
+/** The end of the certificate, as the last probe has seen it. */
+export function certificateEndOf({ probe }: Pick<KnownPod, 'probe'>): string | null {
+  return probe?.steps.find(({ step }) => step === 'tls')?.certificateEndsAt ?? null
 }

@@ -13,6 +13,8 @@ const Times = Type.Object({
   p95: nullable(Type.Number()),
 })
 
+const perMinute = { last_1: Type.Number(), last_15: Type.Number(), last_60: Type.Number() }
+
 export const QueueSchema = Type.Object(
   {
     name: Type.Enum([...QUEUES]),
@@ -29,8 +31,15 @@ export const QueueSchema = Type.Object(
     failed: Type.Integer({ description: 'Dead letters that are jobs of this queue.' }),
     oldest_seconds: nullable(Type.Number({ description: 'Age of the job that is next in line; null: none waits.' })),
     per_minute: Type.Object(
-      { last_1: Type.Number(), last_15: Type.Number(), last_60: Type.Number() },
-      { description: 'Ended jobs a minute, over the last 1, 15 and 60 minutes.' },
+      {
+        ...perMinute,
+        by_end: Type.Object({
+          done: Type.Object(perMinute),
+          failed: Type.Object(perMinute, { description: 'A failed run may be repeated.' }),
+          put_back: Type.Object(perMinute, { description: 'The job needs a newer version of the program.' }),
+        }),
+      },
+      { description: 'Runs of jobs a minute, over the last 1, 15 and 60 minutes: in all, and by how they ended.' },
     ),
     wait_ms: Times,
     run_ms: Times,

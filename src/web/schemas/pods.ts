@@ -33,6 +33,16 @@ export const ListedPodSchema = Type.Object(
 export const PodSchema = Type.Object(
   {
     ...podFields,
+    oldest_waiting_at: nullable(Timestamp),
+    delivering: Type.Boolean({ description: 'Deliveries are being sent to it now.' }),
+    probing: Type.Boolean({ description: 'One delivery is being sent to find out whether it answers again.' }),
+    local_followers: Type.Integer({
+      description: 'Local users who follow its people, as pairs. Above 10 000: 10 001.',
+    }),
+    remote_followers: Type.Integer({
+      description: 'Its people who follow local users, as pairs. Above 10 000: 10 001.',
+    }),
+    certificate_ends_at: nullable({ ...Timestamp, description: 'As the last probe of an operator has seen it.' }),
     software_version: nullable(Type.String()),
     last_error: nullable(Type.String()),
     errors: Type.Array(Type.Object({ at: Timestamp, status: PodStatusName, error: Type.String() }), {

@@ -4,6 +4,7 @@ import { newGuid } from '../../../src/domain/new-guid.js'
 import { deadLetterTaskHandlers } from '../../../src/domain/operations/dead-letters.js'
 import { signMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
 import { statementsDuring } from '../../support/assertions/statement-count.js'
+import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
 import { type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
 import { crashInChunk, finishBackgroundTasks, withChunkStep } from '../../support/pods/finish-background-tasks.js'
@@ -153,6 +154,8 @@ describe('dead letters', () => {
         data: JSON.stringify(data),
       })
     await db('outboundMessages').update({ public: false })
+    const recipient = await addRemotePerson(api.pod, 'rita@far.example')
+    await db('deliveries').update({ personId: recipient.id })
     const [delivery, , message] = await list()
     const payloadOf = async (id: string) => {
       const headers = { authorization: `Bearer ${adm.token}` }
@@ -166,7 +169,8 @@ describe('dead letters', () => {
     for (const hidden of [SECRET, 'a@mail.example']) expect(shown).not.toContain(hidden)
     const ofDelivery = await payloadOf(delivery.id)
     expect(ofDelivery).toMatch(/fault: refused\n.*\nbytes: \d+\ndigest: [0-9a-f]{64}\n/)
-    expect(ofDelivery).not.toContain(SECRET)
+    expect(ofDelivery).toContain(`recipient_guid: ${recipient.guid}`)
+    for (const hidden of [SECRET, 'rita@']) expect(ofDelivery).not.toContain(hidden)
     expect((await adm.get('/audit?action=dead_letters.payload')).body).toMatchObject([
       { target: { label: delivery.id } },
       { target: { label: message.id } },

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { recordForeignBackup } from '../../../src/persistence/operations/backup-runs.js'
 import { replaceChecks } from '../../../src/persistence/operations/checks.js'
 import { recordHeartbeat } from '../../../src/persistence/operations/processes.js'
 import { savePictureCount } from '../../../src/persistence/photos/picture-counts.js'
@@ -18,12 +19,24 @@ describe('the admin API', () => {
   it('lists processes until 30 seconds after their last heartbeat', async () => {
     const id = '00000000-0000-4000-8000-000000000001'
     const job = { queue: 'relay', name: 'dispatch', attempt: 1, since: new Date(0).toISOString() }
-    const facts = { rssBytes: 2, heapBytes: 1, busyPercent: 3, queues: ['relay'], jobs: [job] }
+    const threads = { busy: 1, max: 2, waiting: 3 }
+    const facts = { rssBytes: 2, heapBytes: 1, busyPercent: 3, loopLagMs: 4, threads, queues: ['relay'], jobs: [job] }
     const started = { startedAt: new Date(0), version: '1.0.0', host: 'machine', pid: 7 }
     await recordHeartbeat(api.pod.db, { id, kind: 'worker', ...started, facts })
 
     expect((await adm.get('/workers')).body).toMatchObject([
-      { id, kind: 'worker', host: 'machine', pid: 7, version: '1.0.0', rss_bytes: 2, queues: ['relay'], jobs: [job] },
+      {
+        id,
+        kind: 'worker',
+        host: 'machine',
+        pid: 7,
+        version: '1.0.0',
+        rss_bytes: 2,
+        queues: ['relay'],
+        jobs: [job],
+        event_loop_p99_ms: 4,
+        threads,
+      },
     ])
     await api.pod.db('processes').update({ seenAt: api.pod.db.raw(`now() - interval '31 seconds'`) })
     expect((await adm.get('/workers')).body).toEqual([])
@@ -62,7 +75,13 @@ describe('the admin API', () => {
       slow_statements: [{ text: 'select pg_sleep($1)', count: 4, max_ms: 900 }],
     })
     const { folders, ...storage } = (await adm.get('/storage')).body
-    expect(storage).toEqual({ store: 'folder', pictures: null, moved_photos: 0 })
+    const none = { age_seconds: null, duration_seconds: null, bytes: null, tool: null, verified_age_seconds: null }
+    expect(storage).toEqual({ store: 'folder', pictures: null, moved_photos: 0, backup: { ...none, failed_runs: 0 } })
+    const recorded = { tool: 'pgbackrest', at: new Date(Date.now() - 60_000), bytes: 5, isVerified: true }
+    await recordForeignBackup(api.pod.db, recorded, new Date())
+    const { backup } = (await adm.get('/storage')).body
+    expect(backup).toMatchObject({ tool: 'pgbackrest', bytes: 5, failed_runs: 0 })
+    for (const age of [backup.age_seconds, backup.verified_age_seconds]) expect(Math.round(age / 60)).toBe(1)
     for (const each of folders) expect(each).toMatchObject({ folder: expect.any(String), nearly_full: false })
     expect(folders.length).toBeGreaterThan(0)
   })
@@ -104,16 +123,30 @@ describe('the deliveries of a post', () => {
     const path = `/posts/${post.guid}/deliveries`
     expect((await adm.get(path)).body).toMatchObject([
       {
-        ...{ verb: 'create', sent_to: 4, arrived: 3 },
+        ...{ verb: 'create', sent_to: 4, arrived: 3, arrived_at: [], skipped: [] },
         missing: [{ state: 'waiting', pod: 'far.example', person: null, attempts: 2, fault: 'net', status: null }],
       },
     ])
     expect((await alice.get(path)).body).toMatchObject([
       { sent_to: 4, arrived: 3, waiting: 1, refused: 0, waiting_pods: ['far.example'], refused_pods: [] },
     ])
+    const { podId: other } = await addRemotePerson(api.pod, 'rita@arrived.example:8443')
+    await db('message_results').insert([
+      { messageId, outcome: 'arrived', podIds: [other] },
+      { messageId, outcome: 'blocked', podIds: [podId] },
+    ])
+    expect((await adm.get(path)).body).toMatchObject([
+      {
+        arrived_at: [{ pod: 'arrived.example:8443', at: expect.stringMatching(/^\d{4}-.*Z$/) }],
+        skipped: [{ pod: 'far.example', reason: 'blocked' }],
+      },
+    ])
+    expect((await alice.get(path)).body).toMatchObject([
+      { skipped: 1, arrived_pods: ['arrived.example:8443'], skipped_pods: ['far.example'] },
+    ])
     await db('posts').where({ guid: post.guid }).update({ public: false })
     const [own] = (await alice.get(path)).body
-    expect([own.waiting, 'waiting_pods' in own]).toEqual([1, false])
+    expect([own.waiting, own.skipped, 'waiting_pods' in own, 'arrived_pods' in own]).toEqual([1, 1, false, false])
 
     await db('posts').where({ guid: post.guid }).update({ public: true })
     expect((await bob.get(path)).body).toMatchObject({ code: 403, reason: 'not_author' })

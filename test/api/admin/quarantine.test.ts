@@ -279,6 +279,15 @@ describe('the quarantine', () => {
   })
 })
 
+it('equal messages of one batch are one row with their number', async () => {
+  const message = forged()
+  await receive(message, message, forged())
+  await receive(message, message)
+
+  const times = (await listed()).map((row) => row['times'])
+  expect(times.toSorted()).toEqual([1, 4])
+})
+
 it('a message that another process stores at the same time counts for the bounds', async () => {
   const { db } = api.pod
   const store = (connection: typeof db, payload: string) =>

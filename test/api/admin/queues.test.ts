@@ -30,6 +30,25 @@ async function actionsOn(queue: string): Promise<readonly string[]> {
 const reason = 'A test'
 
 describe('the queues of the admin API', () => {
+  it('show the runs of jobs a minute by how they ended', async () => {
+    const counted = (end: string, minutesAgo: number, count: number) => ({
+      ...{ name: 'pod_jobs_run_total', labels: JSON.stringify({ queue: 'notify', end }), count },
+      minute: api.pod.db.raw(`date_trunc('minute', now()) - make_interval(mins => ?)`, [minutesAgo]),
+    })
+    await api.pod.db('figures').insert([counted('done', 3, 30), counted('done', 30, 30), counted('failed', 3, 15)])
+
+    const { body } = await adm.get('/queues')
+    expect(body.find(({ name }: { name: string }) => name === 'notify').per_minute).toEqual({
+      ...{ last_1: 0, last_15: 3, last_60: 1.25 },
+      by_end: {
+        done: { last_1: 0, last_15: 2, last_60: 1 },
+        failed: { last_1: 0, last_15: 1, last_60: 0.25 },
+        put_back: { last_1: 0, last_15: 0, last_60: 0 },
+      },
+    })
+    await api.pod.db('figures').delete()
+  })
+
   it('are listed with their work, and paused and resumed with one audit entry each', async () => {
     const { body } = await adm.get('/queues')
     expect(body.find(({ name }: { name: string }) => name === 'relay')).toMatchObject({
@@ -79,11 +98,13 @@ describe('the queues of the admin API', () => {
       queue: { state: 'drained' },
     })
 
-    api.pod.jobs.refuseJobsFor(['inbound'])
     const refused = await api.app.inject({ method: 'POST', url: '/receive/public', payload: '<xml/>' })
     expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '120'])
 
     await adm.post('/queues/inbound/resume', { reason })
+    const accepted = await api.app.inject({ method: 'POST', url: '/receive/public', payload: '<xml/>' })
+    expect(accepted.statusCode).toBe(202)
+    await api.pod.jobs.discard('inbound')
   })
 })
 

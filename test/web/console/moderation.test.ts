@@ -407,7 +407,7 @@ describe('a sign-up', () => {
         },
         ...{ network: '192.0.2.0/24', rules: ['ip_rule 7'], expiresAt: new Date(Date.now() + 86_400_000) },
       })
-    expect((await mod.visit('/admin/sign-ups')).body).toContain('No sign-ups are waiting.')
+    expect((await mod.visit('/admin/sign-ups')).body).toContain('Nobody waits.')
     for (const name of ['gus', 'hal', 'ida']) await signUp(name)
     const { body } = await mod.visit('/admin/sign-ups')
     expect(body).toContain('<h1>Sign-ups: 3 waiting</h1>')

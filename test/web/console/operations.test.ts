@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { discardTaskHandlers, listQueues } from '../../../src/domain/operations/queues.js'
-import { receivePublicJob } from '../../../src/jobs/definitions.js'
+import { discoverPersonJob, receivePublicJob } from '../../../src/jobs/definitions.js'
 import { countDelivery, countReceived, savePodActivity } from '../../../src/jobs/operations/pod-activity.js'
 import { replaceChecks } from '../../../src/persistence/operations/checks.js'
 import { savePictureCount } from '../../../src/persistence/photos/picture-counts.js'
@@ -177,6 +177,13 @@ describe('dead letters', () => {
     expect(await failures()).toEqual(expect.arrayContaining([null, expect.any(Date)]))
   })
 
+  it('are counted by hour, with a link to those of each', async () => {
+    const { body } = await adm.visit('/admin/dead-letters?group_by=hour')
+    const [, query = ''] = /href="\/admin\/dead-letters\?(since=[^"]+)"/.exec(body) ?? []
+    expect(body).not.toContain('by fault')
+    expect((await adm.visit(`/admin/dead-letters?${query.replaceAll('&#38;', '&')}`)).body).toContain('Dead letters: 1')
+  })
+
   it.each(['queue=none', 'since=yesterday'])('are not listed with %s', async (query) => {
     expect((await adm.visit(`/admin/dead-letters?${query}`)).statusCode).toBe(422)
   })
@@ -189,6 +196,79 @@ describe('dead letters', () => {
     await adm.submit({ queue: '', reason: 'a test' }, '/admin/dead-letters/replay')
     expect(adm.page.statusCode).toBe(422)
     expect(await failures()).toEqual([expect.any(Date)])
+  })
+})
+
+describe('the page of a queue', () => {
+  beforeEach(async () => {
+    adm = await console.signedIn('adm')
+    await console.pod.jobs.discard('fetch')
+  })
+
+  it('shows the jobs of a state without their data, and the runs by how they ended', async () => {
+    await console.pod.jobs.add(discoverPersonJob, { address: 'secret@far.example' }, { delay: 3_600_000 })
+
+    const waiting = (await adm.visit('/admin/queues/fetch')).body
+    expect(waiting).toContain('There are no such jobs.')
+    const delayed = (await adm.visit('/admin/queues/fetch?state=delayed')).body
+    expect(delayed).toContain('<bdi>discover-person</bdi>')
+    expect(delayed).not.toContain('secret@')
+    for (const end of ['done', 'failed', 'all']) expect(delayed).toContain(`<th scope="row">${end}</th>`)
+  })
+
+  it('makes only the jobs of a pod, or with a name, due', async () => {
+    for (const address of ['ann@one.example', 'ann@two.example'])
+      await console.pod.jobs.add(discoverPersonJob, { address }, { delay: 3_600_000 })
+    const delayed = async () => (await console.pod.jobs.counts('fetch')).delayed
+    await console.pod.jobs.pause('fetch')
+
+    await adm.visit('/admin/queues/fetch')
+    await adm.submit({ reason: 'a test', name: 'fetch-entity' }, '/admin/queues/fetch/promote')
+    expect(await delayed()).toBe(2)
+    await adm.visit('/admin/queues/fetch')
+    await adm.submit({ reason: 'a test', pod: 'One.example' }, '/admin/queues/fetch/promote')
+    expect(await delayed()).toBe(1)
+    await console.pod.jobs.resume('fetch')
+  })
+
+  it('shows the state, and changes nothing, when another admin was quicker', async () => {
+    const other = await console.signedIn('adm')
+    await adm.visit('/admin/queues/notify')
+    await other.visit('/admin/queues/notify')
+    await other.submit({ reason: 'the first' }, '/admin/queues/notify/pause')
+
+    const late = await adm.submit({ reason: 'the second' }, '/admin/queues/notify/drain')
+    expect(late.statusCode).toBe(409)
+    for (const text of ['Changed in the meantime', '<bdi>the first</bdi>', '<bdi>the second</bdi>'])
+      expect(late.body).toContain(text)
+    expect(await stateOf('notify')).toBe('paused')
+    await other.submit({ reason: 'over' }, '/admin/queues/notify/resume')
+  })
+
+  it('says how much space accepted messages take, and when it is used up', async () => {
+    const size = vi.spyOn(console.app.inboundEndpoint.packing, 'size')
+    try {
+      expect((await adm.visit('/admin/queues/inbound')).body).toContain('Accepted messages take 0 B of 256 MiB')
+      expect((await adm.visit('/admin/queues/fetch')).body).not.toContain('INBOUND_BYTES')
+      await console.pod.db('figures').insert({
+        ...{
+          name: 'pod_received_messages_total',
+          labels: JSON.stringify({ channel: 'public', outcome: 'accepted' }),
+          count: 15 * 60 * 1_024,
+        },
+        minute: console.pod.db.raw(`date_trunc('minute', now()) - interval '3 minutes'`),
+      })
+      await adm.visit('/admin/queues/inbound')
+      await adm.submit({ reason: 'a test' }, '/admin/queues/inbound/pause')
+      size.mockReturnValue({ heldBytes: 0, queuedBytes: 128 * 2 ** 20, queuedMessages: 128 * 2 ** 10 })
+      expect((await adm.visit('/admin/queues/inbound')).body).toContain('this space is used up in 2 min')
+      size.mockReturnValue({ heldBytes: 1, queuedBytes: 256 * 2 ** 20, queuedMessages: 1 })
+      expect((await adm.visit('/admin/queues/inbound')).body).toMatch(/role="alert">[^<]*other pods get 503/)
+    } finally {
+      size.mockRestore()
+      await console.pod.db('figures').delete()
+      await adm.submit({ reason: 'over' }, '/admin/queues/inbound/resume')
+    }
   })
 })
 
@@ -313,20 +393,25 @@ describe('the overview', () => {
   it('warns of processes of different versions after 15 minutes', async () => {
     const warning = 'of different versions run beside each other'
     const newer = randomUUID()
-    const row = { kind: 'worker', host: 'a', pid: 1, seenAt: console.pod.now(), facts: '{}' }
+    const facts = JSON.stringify({ rssBytes: 1, heapBytes: 1, busyPercent: 0, queues: [], jobs: [] })
+    const row = { kind: 'worker', host: 'a', pid: 1, seenAt: console.pod.now(), facts }
     await console.pod.db('processes').insert([
       { ...row, id: randomUUID(), version: '1.0.0', startedAt: minutesAgo(60) },
       { ...row, id: newer, version: '1.0.1', startedAt: minutesAgo(14) },
     ])
-    const restarting = await overview()
+    const workersPage = async () => (await adm.visit('/admin/workers')).body
+    const restarting = [await overview(), await workersPage()]
     await console.pod
       .db('processes')
       .where({ id: newer })
       .update({ startedAt: minutesAgo(16) })
-    const left = await overview()
+    const left = [await overview(), await workersPage()]
     await console.pod.db('processes').delete()
 
-    expect([restarting.includes(warning), left.includes(warning)]).toEqual([false, true])
+    expect(restarting.map((body) => body.includes(warning))).toEqual([false, false])
+    expect(left[0]).toContain(warning)
+    expect(left[1]).toContain('The processes have different versions: 1.0.0, 1.0.1.')
+    expect(restarting[1]).not.toContain('different versions')
   })
 })
 
@@ -342,6 +427,34 @@ describe('the page of a pod', () => {
     expect(body).toMatch(/<\/time><\/th><td class="number">1<\/td><td class="number">0<\/td><td class="number">1<\/td>/)
     expect(body).toContain('median 38 ms, 95 % within 49 ms.')
     expect(body).not.toContain('>77<')
+  })
+
+  it('shows the oldest delivery, relations, the end of the certificate and whether deliveries are sent now', async () => {
+    const { podId, id: personId } = await addRemotePerson(console.pod, 'ruth@related.example')
+    const { db } = console.pod
+    const { id: userId } = await db('users').where({ username: 'adm' }).first('id')
+    await db('contacts').insert({ userId, personId, receiving: true })
+    const [{ id: messageId }] = await db('outbound_messages')
+      .insert({ record: 'participation', guid: '0123456789abcdef', verb: 'create', public: true, entity: '' })
+      .returning('id')
+    await db('deliveries').insert({ messageId, podId, createdAt: new Date(console.pod.now().getTime() - 7_200_000) })
+    const steps = [{ step: 'tls', ok: true, ms: 3, detail: 'TLS', certificateEndsAt: '2027-02-03T00:00:00.000Z' }]
+    await db('pods')
+      .where({ id: podId })
+      .update({
+        failures: 2,
+        drainedUntil: new Date(Date.now() + 60_000),
+        drainedBy: randomUUID(),
+        probe: JSON.stringify({ at: new Date(0).toISOString(), steps }),
+      })
+
+    const { body } = await adm.visit('/admin/pods/related.example')
+    expect(body).toMatch(/<dt>Certificate ends<\/dt><dd><time datetime="2027-02-03/)
+    expect(body).toContain('<dt>Followed by local users</dt><dd>1 relations</dd>')
+    expect(body).toContain('<dt>Following local users</dt><dd>0 relations</dd>')
+    expect(body).toMatch(/<dt>Oldest<\/dt><dd><time[^>]*>2 h ago/)
+    expect(body).toContain('one delivery, to find out whether the pod answers again')
+    await db('deliveries').delete()
   })
 
   it('shows its last ten errors, the latest first; a stored error that is written again is not another one', async () => {

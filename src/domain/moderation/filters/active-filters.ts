@@ -31,11 +31,12 @@ export async function loadActiveFilters(services: Pick<Services, 'db' | 'jobs'>)
   return matcher
 }
 
-/** Loads the filters again if one of them has changed. */
-export async function reloadFilters(services: Pick<Services, 'db' | 'jobs'>): Promise<void> {
+/** Loads the filters again if one of them has changed. False: they are loaded for the first time, or have not changed. */
+export async function reloadFilters(services: Pick<Services, 'db' | 'jobs'>): Promise<boolean> {
   const loadedFilters = await filtersOf(services).loaded
-  if (loadedFilters === undefined || loadedFilters.version !== (await readFiltersVersion(services.db)))
-    await load(services)
+  if (loadedFilters?.version === (await readFiltersVersion(services.db))) return false
+  await load(services)
+  return loadedFilters !== undefined
 }
 
 /** Keeps the filters of a process up to date. */

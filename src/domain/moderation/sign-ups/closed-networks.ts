@@ -9,6 +9,7 @@ type HasAccess = (address: string) => boolean
 interface NetworkState {
   /** Set by the first reading. */
   hasAccess?: HasAccess
+  networks?: string
   /** Set in a process that has started it. */
   reloading?: Reloading
 }
@@ -27,10 +28,14 @@ export async function hasNetworkAccess(services: Pick<Services, 'jobs'>, address
   return state.hasAccess?.(address) ?? true
 }
 
-export async function reloadClosedNetworks(services: Pick<Services, 'db' | 'jobs'>): Promise<void> {
-  const networks = await listClosedNetworks(services.db)
-  const isClosed = networks.length === 0 ? () => false : parseNetworkList(networks.join(','))
-  networksOf(services).hasAccess = (address) => !isClosed(address)
+/** Returns whether the networks have changed since the last reading. */
+export async function reloadClosedNetworks(services: Pick<Services, 'db' | 'jobs'>): Promise<boolean> {
+  const networks = (await listClosedNetworks(services.db)).toSorted().join(',')
+  const state = networksOf(services)
+  const hasChanged = state.networks !== undefined && state.networks !== networks
+  const isClosed = networks === '' ? () => false : parseNetworkList(networks)
+  Object.assign(state, { networks, hasAccess: (address: string) => !isClosed(address) })
+  return hasChanged
 }
 
 /** Keeps the rules of a web process up to date. After a failure those of before stay in force. */

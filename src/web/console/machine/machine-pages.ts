@@ -1,7 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import {
   listRunningProcesses,
-  readBackups,
   readDatabase,
   readStorage,
   type StorageReport,
@@ -30,6 +29,15 @@ export const BACKUP_LATE_SECONDS = 26 * 3_600
 /** The server stops writing at two billion. */
 const TRANSACTIONS_WARN = 1_000_000_000
 
+/** Time in which all processes are restarted with a new version. */
+const RESTART_MS = 15 * 60_000
+
+/** Whether processes of different versions run beside each other for longer than an update takes. */
+export function haveDifferentVersions(processes: readonly PodProcess[], now: Date): boolean {
+  const lastStart = Math.max(...processes.map(({ startedAt }) => startedAt.getTime()))
+  return new Set(processes.map(({ version }) => version)).size > 1 && now.getTime() - lastStart > RESTART_MS
+}
+
 /** `/admin/workers`, `/admin/database` and `/admin/storage`: what the pod runs on. */
 export const machineRoutes: FastifyPluginAsync = async (app) => {
   const { services } = app
@@ -44,7 +52,7 @@ export const machineRoutes: FastifyPluginAsync = async (app) => {
       title: `Processes: ${formatCount(processes.length)}`,
       content: html`<section class="card"><p class="soft small">As of ${formatTime(services.now())}. <a href="/admin/workers">Refresh</a></p>
 ${workers === 0 && html`<p class="alert" role="alert">No worker runs: nothing is processed.</p>`}
-${versions.size > 1 && html`<p class="alert" role="alert">The processes have different versions: ${[...versions].join(', ')}.</p>`}
+${haveDifferentVersions(processes, services.now()) && html`<p class="alert" role="alert">The processes have different versions: ${[...versions].join(', ')}.</p>`}
 ${processes.length === 0 ? html`<p>No process has written a heartbeat in the last 30 seconds.</p>` : processTable(processes, services.now())}</section>
 ${jobTable(processes, services.now())}`,
     })
@@ -62,10 +70,7 @@ ${jobTable(processes, services.now())}`,
 
   app.get('/admin/storage', { config, schema }, async (request, reply) => {
     const { actor } = request.console
-    const [{ folders, store, pictures, movedPhotos }, backup] = await Promise.all([
-      readStorage(request.services, actor),
-      readBackups(request.services, actor),
-    ])
+    const { folders, store, pictures, movedPhotos, backup } = await readStorage(request.services, actor)
     return sendConsolePage(request, reply, {
       title: 'Storage',
       content: html`<section class="card">${dataTable({
@@ -141,6 +146,8 @@ function processTable(processes: readonly PodProcess[], now: Date): Markup {
       { title: 'Memory', kind: 'number' },
       { title: 'Heap', kind: 'number' },
       { title: 'Event loop busy', kind: 'number' },
+      { title: 'Late, 99 %', kind: 'number' },
+      { title: 'Threads busy', kind: 'number' },
       { title: 'Jobs', kind: 'number' },
       { title: 'Queues', kind: 'wide' },
     ],
@@ -152,10 +159,18 @@ function processTable(processes: readonly PodProcess[], now: Date): Markup {
       formatBytes(status.rssBytes),
       formatBytes(status.heapBytes),
       `${status.busyPercent} %`,
+      formatMilliseconds(status.loopLagMs ?? null),
+      threadsOf(status),
       formatCount(status.jobs.length),
       status.queues.join(', ') || '–',
     ]),
   })
+}
+
+function threadsOf({ threads }: PodProcess['facts']): string {
+  if (threads === undefined) return '–'
+  const { busy, max, waiting } = threads
+  return waiting === 0 ? `${busy} of ${max}` : `${busy} of ${max}, ${formatCount(waiting)} tasks wait`
 }
 
 function jobTable(processes: readonly PodProcess[], now: Date): Markup | '' {

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { hasPower } from '../../../domain/accounts/role-powers.js'
 import type { PodActivityReport, PodWithRules } from '../../../domain/operations/pods.js'
 import type { ProbeStep } from '../../../persistence/models/remote-pod.js'
-import type { UndeliveredMessage } from '../../../persistence/operations/pod-lists.js'
+import { MAX_COUNTED, type UndeliveredMessage } from '../../../persistence/operations/pod-lists.js'
 import {
   type DeliveryState,
   type PodStateFields,
@@ -11,10 +11,11 @@ import {
 import type { KnownPod } from '../../../persistence/outbound/known-pods.js'
 import { formatAddressHost } from '../../../protocol/address.js'
 import { html, type Markup } from '../../pages/markup.js'
+import { certificateEndOf } from '../../presenters/pods.js'
 import type { ConsolePage } from '../console-page.js'
 import { explainFault } from '../explain-fault.js'
 import { actionForm, reasonField, untilField } from '../form-parts.js'
-import { formatCount, formatMilliseconds, formatTime } from '../quantities.js'
+import { formatBoundedCount, formatCount, formatMilliseconds, formatRelativeTime, formatTime } from '../quantities.js'
 import { dataTable, detailList, stateBadge } from '../tables.js'
 
 export const DELIVERIES_SHOWN = 20
@@ -33,17 +34,24 @@ export function podState(other: PodStateFields, now: Date): Markup {
   return stateBadge(state, STATE_COLOURS[state])
 }
 
+/** Changes with each decision about the pod. */
+export function versionOfPod({ blockedAt, limitedAt, pausedUntil, asleep }: KnownPod): string {
+  return (
+    [blockedAt, limitedAt, pausedUntil].map((time) => time?.toISOString() ?? '-').join(' ') + (asleep ? ' asleep' : '')
+  )
+}
+
 /** The page of a pod: its health, its rules, waiting deliveries, and the forms. */
 export function podPage(
   request: FastifyRequest,
-  { pod: other, rules, activity, errors }: PodWithRules,
+  { pod: other, rules, activity, exchange, errors }: PodWithRules,
   undelivered: readonly UndeliveredMessage[],
 ): ConsolePage {
   const now = request.server.services.now()
   const host = formatAddressHost(other)
   return {
     title: `${host}: ${toDeliveryState(other, now)}`,
-    content: html`<section class="card">${factsOf(other, now)}</section>
+    content: html`<section class="card">${factsOf(other, exchange, now)}</section>
 ${probeOf(other)}<section class="card"><h2>Exchanges</h2>${activityOf(activity)}</section>
 ${errorsOf(errors)}<section class="card"><h2>Rules</h2>${rulesOf(rules)}<p><a href="/admin/people?pod=${encodeURIComponent(host)}">People of this pod</a></p></section>
 <section class="card"><h2>Undelivered messages</h2>${
@@ -61,15 +69,24 @@ function rulesOf(rules: PodWithRules['rules']): Markup {
   )}</ul>`
 }
 
-function factsOf(other: KnownPod, now: Date): Markup {
+function factsOf(other: KnownPod, exchange: PodWithRules['exchange'], now: Date): Markup {
   const { software, softwareVersion, lastError } = other
+  const certificateEnd = certificateEndOf(other)
   return detailList([
     ['State', podState(other, now)],
     ['Last check', html`${other.status.replaceAll('_', ' ')}, ${formatTime(other.checkedAt)}`],
     ...(lastError === null ? [] : ([['Last error', html`<bdi>${lastError}</bdi>`]] as const)),
     ['Software', html`<bdi>${software ?? 'unknown'} ${softwareVersion ?? ''}</bdi>`],
+    [
+      'Certificate ends',
+      certificateEnd === null ? 'unknown: the next probe sees it' : formatTime(new Date(certificateEnd)),
+    ],
     ['People', formatCount(other.people)],
+    ['Followed by local users', html`${formatBoundedCount(exchange.localFollowers, MAX_COUNTED)} relations`],
+    ['Following local users', html`${formatBoundedCount(exchange.remoteFollowers, MAX_COUNTED)} relations`],
     ['Waiting deliveries', formatCount(other.waiting)],
+    ['Oldest', formatRelativeTime(exchange.oldestWaiting, now)],
+    ['In flight', deliveryNow(other, exchange)],
     ['Dead deliveries', formatCount(other.dead)],
     ['Not stored while asleep', formatCount(other.skippedDeliveries)],
     ['Failures in a row', formatCount(other.failures)],
@@ -78,6 +95,11 @@ function factsOf(other: KnownPod, now: Date): Markup {
     ['Last success', formatTime(other.lastSuccessAt)],
     ['Blocked', formatTime(other.blockedAt)],
   ])
+}
+
+function deliveryNow({ failures }: KnownPod, { isDelivering }: PodWithRules['exchange']): string {
+  if (!isDelivering) return 'nothing'
+  return failures > 0 ? 'one delivery, to find out whether the pod answers again' : 'deliveries are being sent'
 }
 
 const STEP_NAMES = {
@@ -181,7 +203,7 @@ function actionsFor(request: FastifyRequest, other: KnownPod): Markup {
   const isPaused = toDeliveryState(other, request.server.services.now()) === 'paused'
   const path = (action: string) => `/admin/pods/${encodeURIComponent(formatAddressHost(other))}/${action}`
   const form = (action: string, { title, text, button, fields = false }: PodForm) =>
-    html`<div><h2>${title}</h2><p>${text}</p>${actionForm(request, path(action), html`${reasonField()}${fields}${button}`)}</div>\n`
+    html`<div><h2>${title}</h2><p>${text}</p>${actionForm(request, path(action), html`${reasonField()}${fields}${button}`, { version: versionOfPod(other) })}</div>\n`
   return html`${
     isAdmin &&
     !isBlocked &&

@@ -25,14 +25,14 @@ import { formText } from '../../forms/form-text.js'
 import { listNavigation } from '../../pages/list-navigation.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
-import { addFormAction, type FormAction, pathWithParameters } from '../actions.js'
+import { addFormAction, type CurrentState, type FormAction, pathWithParameters, sendIfOutdated } from '../actions.js'
 import { isConfirmed, sendConfirmationPage } from '../confirmation.js'
 import { sendConsolePage } from '../console-page.js'
 import { buildChoices, filterForm, select, textField } from '../form-parts.js'
 import { pageNumberIn } from '../pager.js'
 import { formatBoundedCount, formatCount, formatRelativeTime } from '../quantities.js'
 import { listCard } from '../tables.js'
-import { DELIVERIES_SHOWN, podPage, podState } from './pod-page.js'
+import { DELIVERIES_SHOWN, podPage, podState, versionOfPod } from './pod-page.js'
 
 const { pageItems } = MODERATION_LIMITS
 
@@ -60,7 +60,7 @@ export const podRoutes: FastifyPluginAsync = async (app) => {
       title: page === 1 && !hasMore ? `Pods: ${formatCount(items.length)}` : `Pods, page ${page}`,
       content: html`<section class="card">${filterForm('/admin/pods', fields)}
 ${listCard(podTable(items, services.now()), {
-  empty: isFiltered ? 'No pods match.' : 'No pod is known yet.',
+  empty: isFiltered ? 'No pods match.' : 'No pod has been met.',
   pages: listNavigation(inEnglish, '/admin/pods', query, { page, hasMore }),
 })}</section>`,
     })
@@ -76,7 +76,8 @@ ${listCard(podTable(items, services.now()), {
     addFormAction(app, {
       ...action,
       path: `/admin/pods/:host/${name}`,
-      page: pathWithParameters('/admin/pods/:host'),
+      page: pageOfPod,
+      current: currentPod,
       run: async (request) => run(request, (await podIn(request)).pod),
     })
   const power = 'administration'
@@ -116,6 +117,8 @@ ${listCard(podTable(items, services.now()), {
     { title, flash, preview }: { title: string; flash: string; preview: (other: KnownPod) => Markup },
   ): void {
     app.post(`/admin/pods/:host/${name}`, { config: { power: needed }, schema }, async (request, reply) => {
+      const outdated = await sendIfOutdated(request, reply, pageOfPod(request), currentPod)
+      if (outdated !== undefined) return outdated
       const { pod: other } = await podIn(request)
       const label = formatAddressHost(other)
       if (!isConfirmed(request, label)) {
@@ -124,6 +127,11 @@ ${listCard(podTable(items, services.now()), {
       await changeTo(name)(request, other)
       return reply.redirect(`/admin/pods/${encodeURIComponent(label)}?flash=${flash}`, 303)
     })
+  }
+
+  async function currentPod(request: FastifyRequest): Promise<CurrentState> {
+    const { pod: other } = await podIn(request)
+    return { version: versionOfPod(other), state: podState(other, services.now()) }
   }
 
   function changeTo(action: PodAction): RunOnPod {
@@ -135,6 +143,8 @@ ${listCard(podTable(items, services.now()), {
     return readPod(request.services, request.console.actor, pathText(request, 'host'))
   }
 }
+
+const pageOfPod = pathWithParameters('/admin/pods/:host')
 
 type RunOnPod = (request: FastifyRequest, other: KnownPod) => Promise<unknown>
 
@@ -149,6 +159,7 @@ function oneOf<Value extends string>(values: readonly Value[], text: string | un
 const SORTS = [
   ['host', 'name'],
   ['waiting', 'waiting deliveries'],
+  ['people', 'people'],
   ['failures', 'failures'],
 ] as const
 

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { changeRole } from '../../../domain/moderation/change-role.js'
-import { listPeople } from '../../../domain/moderation/people/people.js'
+import { getPersonDetails, listPeople } from '../../../domain/moderation/people/people.js'
 import type { PersonRecord } from '../../../persistence/moderation/people-records.js'
 import { formChoice, pathText } from '../../forms/form-fields.js'
 import { formText } from '../../forms/form-text.js'
@@ -37,6 +37,10 @@ export const roleRoutes: FastifyPluginAsync = async (app) => {
     title: 'Change the role',
     flash: 'role_changed',
     page: '/admin/roles',
+    current: async (request) => {
+      const { role } = await getPersonDetails(request.services, request.console.actor, pathText(request, 'guid'))
+      return { version: role ?? 'none', state: html`<p>${role ?? 'none'}</p>` }
+    },
     label: async (request) => userNameIn(await addressOfPerson(request, pathText(request, 'guid'))),
     run: (request, confirm) =>
       changeRole(request.services, request.console.actor, pathText(request, 'guid'), {
@@ -50,7 +54,7 @@ export const roleRoutes: FastifyPluginAsync = async (app) => {
 /** The form with which an admin gives a local person a role, or takes it. */
 export function roleForm(request: FastifyRequest, { guid, role }: PersonRecord): Markup {
   const content = html`${select('Role', 'role', buildChoices(ROLES), role ?? 'none')}${reasonField()}<button class="quiet">Change the role…</button>`
-  return actionForm(request, `/admin/people/${encodeURIComponent(guid)}/role`, content)
+  return actionForm(request, `/admin/people/${encodeURIComponent(guid)}/role`, content, { version: role ?? 'none' })
 }
 
 function staffTable(staff: readonly PersonRecord[]) {

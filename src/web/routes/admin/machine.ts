@@ -20,6 +20,19 @@ const Process = Type.Object({
   rss_bytes: Type.Integer(),
   heap_bytes: Type.Integer(),
   busy_percent: Type.Integer({ description: 'Of the event loop, since the heartbeat before.' }),
+  event_loop_p99_ms: nullable(
+    Type.Integer({
+      description:
+        'How late the event loop was since the heartbeat before, 99 of 100 samples. Null: a process of an earlier version, as for `threads`.',
+    }),
+  ),
+  threads: nullable(
+    Type.Object({
+      busy: Type.Integer(),
+      max: Type.Integer(),
+      waiting: Type.Integer({ description: 'Tasks that wait for a thread.' }),
+    }),
+  ),
   queues: Type.Array(Type.String()),
   jobs: Type.Array(
     Type.Object({ queue: Type.String(), name: Type.String(), attempt: Type.Integer(), since: Timestamp }),
@@ -94,6 +107,19 @@ const Storage = Type.Object(
       description:
         'Photos of accounts that have moved away whose files are still here. They are deleted 90 days after the move.',
     }),
+    backup: Type.Object(
+      {
+        age_seconds: nullable(Type.Number({ description: 'Null: there is none.' })),
+        duration_seconds: nullable(Type.Number()),
+        bytes: nullable(Type.Number()),
+        tool: nullable(Type.String({ description: 'The program that made it. Null: the pod, or there is none.' })),
+        verified_age_seconds: nullable(
+          Type.Number({ description: 'Age of the newest backup that was restored or checked. Null: none was.' }),
+        ),
+        failed_runs: Type.Integer(),
+      },
+      { description: 'The last complete backup.' },
+    ),
   },
   { description: 'Free space and pictures.' },
 )

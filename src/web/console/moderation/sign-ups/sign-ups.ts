@@ -31,7 +31,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
       findUnattendedSince(services.db),
     ])
     const table = listCard(signUpTable(found.items), {
-      empty: 'No sign-ups are waiting.',
+      empty: 'Nobody waits.',
       pages: idNavigation(PAGE, {}, found),
     })
     return sendConsolePage(request, reply, {
