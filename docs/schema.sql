@@ -946,6 +946,16 @@ create table mentions (
   constraint mentions_post_id_fkey FOREIGN KEY (post_id) REFERENCES posts(id) ON DELETE CASCADE
 );
 
+create table message_results (
+  id bigint generated always as identity not null,
+  message_id bigint not null,
+  outcome text not null,
+  pod_ids bigint[] not null,
+  at timestamp(3) with time zone default date_trunc('milliseconds'::text, now()) not null,
+  constraint message_results_outcome_check CHECK ((outcome = ANY (ARRAY['arrived'::text, 'asleep'::text, 'blocked'::text]))),
+  constraint message_results_pkey PRIMARY KEY (id)
+);
+
 create table messages (
   id bigint generated always as identity not null,
   guid text collate "C" not null,
@@ -2221,6 +2231,10 @@ CREATE INDEX mentions_of_person ON public.mentions USING btree (person_id, creat
 CREATE INDEX mentions_person_id ON public.mentions USING btree (person_id, post_id);
 
 CREATE UNIQUE INDEX mentions_post_once ON public.mentions USING btree (post_id, person_id) WHERE (post_id IS NOT NULL);
+
+CREATE INDEX message_results_at ON public.message_results USING btree (at);
+
+CREATE INDEX message_results_message ON public.message_results USING btree (message_id);
 
 CREATE INDEX messages_author_id ON public.messages USING btree (author_id);
 

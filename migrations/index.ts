@@ -134,5 +134,5 @@ export const migrations: ReadonlyMap<string, () => Promise<Migration>> = new Map
   ['0237-composed-mails', async () => (await import('./0237-composed-mails.js')).composedMails],
   ['0238-pruned-moved-photos', async () => (await import('./0238-pruned-moved-photos.js')).prunedMovedPhotos],
   ['0239-split-archives', async () => (await import('./0239-split-archives.js')).splitArchives],
-  ['0238-message-results', async () => (await import('./0238-message-results.js')).messageResults],
+  ['0240-message-results', async () => (await import('./0240-message-results.js')).messageResults],
 ])
