@@ -116,7 +116,7 @@ export async function countFailedJobs(
   const queues = await listFailedQueues(services, {})
   const countsOfQueues = await Promise.all(
     queues.map(async (queue) => {
-      const counts = await countJobsOfQueue(services, queue, {}, ['fault'], latest)
+      const counts = await countJobsOfQueue(services, queue, {}, { groupings: ['fault'], latest })
       return (counts.get('fault') ?? []).map(({ value, count }) => ({ queue, fault: value ?? 'unknown', count }))
     }),
   )
