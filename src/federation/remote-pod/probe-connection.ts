@@ -31,7 +31,7 @@ export async function probeConnection(text: string | URL, options: ProbeOptions)
   const steps: ProbeStep[] = []
   const sockets: Socket[] = []
   let certificateEndsAt: Date | undefined
-  const noteCertificate = (endsAt: Date) => {
+  const setCertificateEnd = (endsAt: Date) => {
     if (!Number.isNaN(endsAt.getTime())) certificateEndsAt = endsAt
   }
 
@@ -87,7 +87,7 @@ export async function probeConnection(text: string | URL, options: ProbeOptions)
     const socket =
       url.protocol === 'http:'
         ? tcp
-        : await run('tls', () => startTls(tcp, { host, ca: options.ca, signal, sockets, noteCertificate }))
+        : await run('tls', () => startTls(tcp, { host, ca: options.ca, signal, sockets, setCertificateEnd }))
     await run('http', () => requestFrontPage(url, socket, options.userAgent, signal))
   } catch (error) {
     if (!(error instanceof StepFailed)) throw error
@@ -107,13 +107,13 @@ async function startTls(
     ca,
     signal,
     sockets,
-    noteCertificate,
+    setCertificateEnd,
   }: {
     readonly host: string
     readonly ca: string | undefined
     readonly signal: AbortSignal
     readonly sockets: Socket[]
-    readonly noteCertificate: (endsAt: Date) => void
+    readonly setCertificateEnd: (endsAt: Date) => void
   },
 ): Promise<readonly [TLSSocket, string]> {
   const socket = connectTls({
@@ -129,7 +129,7 @@ async function startTls(
   await once(socket, 'secureConnect', { signal })
   const { issuer, valid_to: validTo } = socket.getPeerCertificate()
   const endsAt = new Date(validTo)
-  noteCertificate(endsAt)
+  setCertificateEnd(endsAt)
   const days = Math.floor((endsAt.getTime() - Date.now()) / DAY_MS)
   const details = `${socket.getProtocol()}, certificate of ${issuer?.O ?? issuer?.CN ?? 'an unknown authority'}, valid for ${days} days`
   if (!socket.authorized) throw new Error(`${messageOf(socket.authorizationError)} (${details})`)

@@ -10,12 +10,12 @@ export interface DeliveryReport {
   readonly arrived: number
   readonly missing: readonly MissingDelivery[]
   /** The pods that have it, in the order of arrival. */
-  readonly arrivedAt: readonly ArrivedDelivery[]
+  readonly arrivedAt: readonly DeliveredCopy[]
   /** The pods it was not stored for. */
   readonly skipped: readonly SkippedDelivery[]
 }
 
-export interface ArrivedDelivery {
+export interface DeliveredCopy {
   readonly host: string
   readonly port: number
   readonly at: string
