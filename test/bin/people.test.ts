@@ -151,7 +151,8 @@ describe('the commands of moderators', { timeout: 120_000 }, () => {
 
     const [{ id }] = await run('reports', 'list', '--json')
     expect(await run('reports', 'take', String(id), '--as', 'mod', '--json')).toMatchObject({ id, state: 'taken' })
-    expect(await run('reports', 'dismiss', String(id), '--json')).toMatchObject({ state: 'dismissed' })
+    expect(await expectRefusal('reports', 'dismiss', String(id))).toContain('needs a reason')
+    expect(await run('reports', 'dismiss', String(id), ...because)).toMatchObject({ state: 'dismissed' })
   })
 
   it('need a confirmation for the closing of an account, as the admin API does', async () => {

@@ -61,15 +61,15 @@ export function reportCommands(program: Command): void {
 
   command('take', 'Takes an open case.', takeCase).option('--force', 'also if another moderator has taken it')
   command('release', 'Makes a taken case open again.', releaseCase)
-  command('resolve', 'Closes a case after an action.', resolveCase).option(
+  command('resolve', 'Closes a case after an action.', resolveCase, ' --reason "The post is hidden"').option(
     '--without-action',
     'resolve the case even if no action was taken',
   )
-  command('dismiss', 'Closes a case as unfounded.', dismissCase).option(
+  command('dismiss', 'Closes a case as unfounded.', dismissCase, ' --reason "An opinion"').option(
     '--ignore-further',
     'only count later reports; do not reopen the case',
   )
-  command('reopen', 'Opens a closed case again.', reopenCase)
+  command('reopen', 'Opens a closed case again.', reopenCase, ' --reason "New facts"')
 
   withActorOptions(reports.command('note'))
     .argument('<id>', 'the number of the case', readCount)
@@ -90,12 +90,12 @@ export function reportCommands(program: Command): void {
     .addHelpText('after', '\nExample:\n  pod reports forward 7 --include-reason')
     .action(forward)
 
-  function command(name: string, description: string, run: Change): Command {
+  function command(name: string, description: string, run: Change, example = ''): Command {
     return withActorOptions(reports.command(name))
       .argument('<id>', 'the number of the case', readCount)
       .description(description)
       .option('--json', 'print JSON')
-      .addHelpText('after', `\nExample:\n  pod reports ${name} 7`)
+      .addHelpText('after', `\nExample:\n  pod reports ${name} 7${example}`)
       .action((id: number, options: ChangeOptions) => change(id, options, run))
   }
 }

@@ -18,6 +18,7 @@ import { type CaseWithActions, caseEntry, caseNotFound, excludedAuthorFor, relea
 import { auditContext, readReason, requireReason } from './record-action.js'
 
 interface CaseOptions {
+  /** Decisions (resolve, dismiss, reopen) need one. */
   readonly reason?: string | undefined
 }
 
@@ -79,9 +80,10 @@ export function resolveCase(
   services: ModerationServices,
   actor: Actor,
   id: number,
-  { withoutAction = false, reason: given }: CaseOptions & { readonly withoutAction?: boolean | undefined },
+  { withoutAction = false, ...options }: CaseOptions & { readonly withoutAction?: boolean | undefined },
 ): Promise<CaseChange> {
-  return changeCase(services, actor, { id, reason: given }, async (caseRow, change, { transaction, reason }) => {
+  return changeCase(services, actor, { id, reason: options.reason }, async (caseRow, change, transaction) => {
+    const reason = requireReason(options)
     requireState(caseRow, ['open', 'taken'])
     const action = withoutAction ? undefined : await transaction('moderation_actions').where({ caseId: id }).first('id')
     if (!withoutAction && action === undefined) {
@@ -97,9 +99,10 @@ export function dismissCase(
   services: ModerationServices,
   actor: Actor,
   id: number,
-  { ignoreFurther = false, reason: given }: CaseOptions & { readonly ignoreFurther?: boolean | undefined },
+  { ignoreFurther = false, ...options }: CaseOptions & { readonly ignoreFurther?: boolean | undefined },
 ): Promise<CaseChange> {
-  return changeCase(services, actor, { id, reason: given }, async (caseRow, change, { reason }) => {
+  return changeCase(services, actor, { id, reason: options.reason }, async (caseRow, change) => {
+    const reason = requireReason(options)
     requireState(caseRow, ['open', 'taken'])
     await change({ event: 'dismissed', state: 'dismissed', text: reason, ignoreFurther })
     return true
@@ -132,11 +135,7 @@ async function changeCase(
   services: ModerationServices,
   actor: Actor,
   { id, reason: givenReason }: CaseOptions & { readonly id: number },
-  run: (
-    caseRow: CaseRow,
-    change: (step: CaseStep) => Promise<void>,
-    context: { readonly transaction: Knex.Transaction; readonly reason: string | undefined },
-  ) => Promise<boolean>,
+  run: (caseRow: CaseRow, change: (step: CaseStep) => Promise<void>, transaction: Knex.Transaction) => Promise<boolean>,
 ): Promise<CaseChange> {
   requirePower(actor, 'moderation')
   await releaseIdle(services)
@@ -153,7 +152,7 @@ async function changeCase(
         await applyStep(transaction, { actor, id: moderationCase.id, at }, step)
         steps.push(step)
       },
-      { transaction, reason },
+      transaction,
     )
     if (hasChanged) await enqueueLiveEvent(services, transaction, { cases: [id] })
     for (const { event } of steps) {

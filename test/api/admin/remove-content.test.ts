@@ -46,7 +46,10 @@ describe('removing content', () => {
     const { body: found } = await mod.get(`/cases/${id}`)
     expect(found.target).toMatchObject({ text: 'Cheap watches', deleted: 'moderator' })
     expect(found.history).toMatchObject([{ event: 'reported' }, { event: 'action', actor: 'mod', text: reason }])
-    expect((await mod.post(`/cases/${id}/resolve`, {})).body).toMatchObject({ changed: true, state: 'resolved' })
+    expect((await mod.post(`/cases/${id}/resolve`, { reason })).body).toMatchObject({
+      changed: true,
+      state: 'resolved',
+    })
     expect((await mod.post(`/posts/${guid}/remove`, { reason })).body).toEqual({ changed: false, retracted: false })
     expect((await mod.get(`/audit?action=remove&target=${guid}`)).body).toHaveLength(1)
   })

@@ -99,7 +99,7 @@ it('a reported post that its author retracts stays in the case with its text, an
   expect(await getCaseDetails(pod, COMMAND_ACTOR, id)).toMatchObject({
     ...{ state: 'open', text: 'Cheap watches', targetDeleted: 'author' },
   })
-  await resolveCase(pod, COMMAND_ACTOR, id, { withoutAction: true })
+  await resolveCase(pod, COMMAND_ACTOR, id, { reason: 'Gone', withoutAction: true })
   expect(await getCaseDetails(pod, COMMAND_ACTOR, id)).toMatchObject({ state: 'resolved' })
 })
 

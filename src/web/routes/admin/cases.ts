@@ -15,13 +15,20 @@ import { CASE_STATES, CASE_TARGETS, type CaseFilter } from '../../../persistence
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkOffsetPages, readOffsetPaging } from '../../api/offset-paging.js'
 import { presentCaseDetails, presentListedCase } from '../../presenters/moderation.js'
-import { actionRefusals, CaseDetailsSchema, Changed, ListedCaseSchema } from '../../schemas/moderation/moderation.js'
+import {
+  actionBody,
+  actionRefusals,
+  CaseDetailsSchema,
+  Changed,
+  ListedCaseSchema,
+} from '../../schemas/moderation/moderation.js'
 import { nullable, refTo } from '../../schemas/references.js'
 import { getRequestActor } from './actor-of.js'
 
 const tags = ['Cases']
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
 const reason = Type.Optional(Type.String({ description: 'Why, for the history and the audit log.' }))
+const neededReason = actionBody.reason
 const State = Type.Enum([...CASE_STATES])
 
 const list = Type.Object({
@@ -49,7 +56,7 @@ const changes = {
     run: takeCase,
   },
   release: { summary: 'Release a case', body: Type.Object({ reason }), run: releaseCase },
-  reopen: { summary: 'Reopen a closed case', body: Type.Object({ reason }), run: reopenCase },
+  reopen: { summary: 'Reopen a closed case', body: Type.Object({ reason: neededReason }), run: reopenCase },
 } as const
 
 /** The reports of users, in one case for each reported person, post or comment. */
@@ -276,7 +283,7 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
         description: 'Closes a case after an action that names it in `case_id`, or without one.',
         params,
         body: Type.Object({
-          reason,
+          reason: neededReason,
           without_action: Type.Optional(Type.Boolean({ description: 'Closes the case without a linked action.' })),
         }),
         response: caseResponse,
@@ -301,7 +308,7 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Closes a case as unfounded. A report of another user opens it again, unless further reports are ignored.',
         params,
         body: Type.Object({
-          reason,
+          reason: neededReason,
           ignore_further: Type.Optional(Type.Boolean({ description: 'Later reports are only counted.' })),
         }),
         response: caseResponse,
