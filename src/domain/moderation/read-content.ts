@@ -14,9 +14,11 @@ export async function readContent(
 ): Promise<FoundContent> {
   requirePower(actor, 'moderation')
   const content = await findContent(transaction, target)
-  const isAboutActor = content?.caseId !== undefined && content.author.id === actor.personId
-  if (content === undefined || (!content.public && isAboutActor)) throw contentNotFound(target.type)
-  return content
+  if (content === undefined) throw contentNotFound(target.type)
+  if (content.author.id !== actor.personId) return content
+  // A case about the actor does not exist for them, and private content is shown because of a case alone.
+  if (!content.public) throw contentNotFound(target.type)
+  return { ...content, caseId: undefined }
 }
 
 /** Finds content for the answer to an action. Undefined: it is deleted. */

@@ -69,7 +69,7 @@ describe('a case', () => {
     expect((await mod.post(`/cases/${id}/resolve`, { reason: 'Gone' })).body).toMatchObject({
       reason: 'bad_transition',
     })
-    expect((await mod.post(`/cases/${id}/resolve`, { without_action: true })).body).toMatchObject({
+    expect((await mod.post(`/cases/${id}/resolve`, { reason: 'Gone', without_action: true })).body).toMatchObject({
       changed: true,
       state: 'resolved',
     })
@@ -87,7 +87,7 @@ describe('a case', () => {
   it('loses its text some time after its end, and is deleted after a year', async () => {
     await report(alice)
     const { id } = await caseOf()
-    await mod.post(`/cases/${id}/dismiss`)
+    await mod.post(`/cases/${id}/dismiss`, { reason: 'Fine' })
     const later = (days: number) => ({ ...api.pod, now: () => new Date(Date.now() + days * 86_400_000) })
     const text = async () => (await mod.get(`/cases/${id}`)).body.target?.text
 
@@ -163,9 +163,35 @@ describe('a case', () => {
       code: 422,
       reason: 'reason_invalid',
     })
-    await mod.post(`/cases/${id}/dismiss`)
+    await mod.post(`/cases/${id}/dismiss`, { reason: 'Fine' })
     expect((await mod.post(`/cases/${id}/take`)).body).toMatchObject({ code: 409, reason: 'bad_transition' })
     expect((await mod.post('/cases/999999/take')).body).toMatchObject({ code: 404, reason: 'case_not_found' })
+  })
+
+  it('is resolved, dismissed and reopened for a reason; it is taken and released without one', async () => {
+    await report(alice)
+    const { id } = await caseOf()
+    const step = async (name: string, body: object = {}) => {
+      const { status, body: answer } = await mod.post(`/cases/${id}/${name}`, body)
+      return [status, answer.reason ?? answer.state]
+    }
+
+    for (const name of ['resolve', 'dismiss', 'reopen']) {
+      for (const reason of [undefined, ' '])
+        expect([name, ...(await step(name, { reason, without_action: true }))]).toEqual([name, 422, 'reason_needed'])
+    }
+    expect(await step('take')).toEqual([200, 'taken'])
+    expect(await step('release')).toEqual([200, 'open'])
+    expect(await step('resolve', { reason: 'Gone', without_action: true })).toEqual([200, 'resolved'])
+    expect(await step('reopen', { reason: 'Back' })).toEqual([200, 'open'])
+    expect(await step('dismiss', { reason: 'An opinion' })).toEqual([200, 'dismissed'])
+    expect((await mod.get(`/audit?target=${post}`)).body).toMatchObject([
+      { action: 'case.dismissed', reason: 'An opinion' },
+      { action: 'case.reopened', reason: 'Back' },
+      { action: 'case.resolved', reason: 'Gone' },
+      { action: 'case.released', reason: null },
+      { action: 'case.taken', reason: null },
+    ])
   })
 
   it('has notes; notes and all other steps are in the audit log', async () => {
@@ -192,12 +218,18 @@ describe('a case', () => {
     const guid = await publish(api, mod.person, { text: 'My opinion', public: true })
     await report(alice, guid)
     const { id } = await caseOf(guid, adm)
+    const comment = await createComment(api.pod, mod.person.viewer, { postGuid: post, text: 'Mine too' })
+    await alice.post(`/posts/${post}/comments/${comment.guid}/report`, { reason: 'Spam' })
 
     expect(await caseOf(guid, mod)).toBeUndefined()
     expect((await mod.get(`/cases/${id}`)).body).toMatchObject({ code: 404, reason: 'case_not_found' })
     expect((await mod.post(`/cases/${id}/dismiss`)).status).toBe(404)
+    for (const path of [`/posts/${guid}`, `/comments/${comment.guid}`]) {
+      const shownCases = await Promise.all([mod, adm].map(async (by) => (await by.get(path)).body.case_id))
+      expect([path, ...shownCases]).toEqual([path, null, expect.any(Number)])
+    }
     const counts = await Promise.all([mod, adm].map((by) => by.get('/overview')))
-    expect(counts[1]?.body.cases.open - counts[0]?.body.cases.open).toBe(1)
+    expect(counts[1]?.body.cases.open - counts[0]?.body.cases.open).toBe(2)
     await adm.post(`/cases/${id}/take`)
     const hidden = await adm.post(`/posts/${guid}/hide`, { reason: 'x', case_id: id })
     const aboutCase = async (by: StaffClient) => [
@@ -428,7 +460,7 @@ describe('the reporter', () => {
     await report(ivy)
     await report(ivy, second)
     const { id } = await caseOf()
-    await mod.post(`/cases/${id}/dismiss`)
+    await mod.post(`/cases/${id}/dismiss`, { reason: 'Fine' })
 
     expect((await ivy.get('/user/reports')).body).toEqual([
       { target: { type: 'post', guid: second }, created_at: expect.any(String), state: 'open' },
