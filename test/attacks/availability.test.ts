@@ -274,7 +274,7 @@ describe('S84: a source that fills the queue', () => {
   })
 })
 
-it('S85: messages from a blocked pod get a 202 and have no effect', async () => {
+it('S85: messages from a blocked pod get a 202 and are not stored; a like of a local post is answered', async () => {
   const mallory = fakePods.person('mallory@blocked.example')
   await pod.addRemotePerson(mallory)
   await blockHost(pod, COMMAND_ACTOR, { host: 'blocked.example', port: 443 }, { reason: 'Spam' })
@@ -288,6 +288,10 @@ it('S85: messages from a blocked pod get a 202 and have no effect', async () => 
   )
 
   expect(result.statuses).toEqual([202, 202, 202])
-  expect(result.changes).toEqual({})
+  expect(result.changes).toEqual({ outbound_messages: 1, deliveries: 1 })
+  expect(await pod.db('outbound_messages').orderBy('id', 'desc').first()).toMatchObject({
+    record: 'like',
+    verb: 'retract',
+  })
   expect(fakePods.requests.filter((request) => request.startsWith('blocked.example'))).toEqual([])
 })

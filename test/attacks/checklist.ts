@@ -59,7 +59,7 @@ export const CHECKLIST = {
   S82: 'no memory grows with input of unknown clients',
   S83: 'a flood of likes is one notification',
   S84: 'one sender cannot starve others',
-  S85: 'a blocked pod gets an answer, and its messages are ignored',
+  S85: 'a blocked pod gets an answer, and its messages are not stored',
   S86: 'a tree of links is followed thirty times at most',
   S87: 'connections of one address do not use up those of others',
   S88: 'large messages from one address do not displace small ones from others',

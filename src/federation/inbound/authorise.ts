@@ -1,6 +1,6 @@
 import { endsContentOrContact, isRelayable, type ReceivableEntity } from '../../protocol/entities/registry.js'
 import { findSenderFault } from '../../protocol/envelopes/sender-rules.js'
-import type { IgnoredMessage, RejectedMessage, ResolvedMessage, StepResult } from './batch.js'
+import type { IgnoredMessage, RejectedMessage, ResolvedMessage, StepResult, StorableMessage } from './batch.js'
 import type { Signer } from './find-signers.js'
 import { listRetractionTargets, receivingRulesOf } from './receiving-rules.js'
 
@@ -40,10 +40,11 @@ export function blockedAuthorReason(address: string): string {
   return `the author ${address} is blocked`
 }
 
-function ignoreReasonOf({ entity, signer, author, isDeleted, isAuthorLocal }: ResolvedMessage): string | undefined {
+function ignoreReasonOf(message: ResolvedMessage): string | undefined {
+  const { entity, signer, author, isDeleted, isAuthorLocal } = message
   const reason =
-    ignoreReasonOfPerson(signer, entity) ??
-    (isRelayable(entity) && author ? ignoreReasonOfPerson(author, entity) : undefined)
+    ignoreReasonOfPerson(signer, message) ??
+    (isRelayable(entity) && author ? ignoreReasonOfPerson(author, message) : undefined)
   if (reason !== undefined) return reason
   // A stored entity would be a repeat; a deleted one could be restored by any pod that has kept its envelope.
   if (isAuthorLocal) return `${entity.author} is a local account`
@@ -60,10 +61,16 @@ function isIgnoredAsAuthorBlocked(entity: ReceivableEntity, signer: Signer, auth
 
 function ignoreReasonOfPerson(
   { address, isPodBlocked, isClosed }: Signer,
-  entity: ReceivableEntity,
+  message: ResolvedMessage,
 ): string | undefined {
-  if (isPodBlocked && !endsContentOrContact(entity)) return `the pod of ${address} is blocked`
+  const isProcessed = endsContentOrContact(message.entity) || isInteractionWithLocalPost(message)
+  if (isPodBlocked && !isProcessed) return `the pod of ${address} is blocked`
   return isClosed ? `the account ${address} is closed` : undefined
+}
+
+/** A comment, like or vote below a local post. From a blocked person or pod it is rejected, and answered with a retraction. */
+export function isInteractionWithLocalPost({ entity, isParentLocal }: StorableMessage): boolean {
+  return isParentLocal && isRelayable(entity)
 }
 
 function findFault(message: ResolvedMessage): Pick<RejectedMessage, 'fault' | 'reason'> | undefined {
@@ -73,9 +80,8 @@ function findFault(message: ResolvedMessage): Pick<RejectedMessage, 'fault' | 'r
     return { fault: 'RecipientClosed', reason: `${name()} is for ${recipient.address}, whose account is closed` }
   const fault = findSenderFault({ entity, sender, signature, recipient: recipient?.address }, references)
   if (fault !== undefined) return { fault, reason: `${sender} must not send ${name()} in this way` }
-  if (author?.isPersonBlocked && isRelayable(entity)) {
-    return { fault: 'Moderated', reason: blockedAuthorReason(entity.author) }
-  }
+  const isBlocked = author?.isPersonBlocked || (author?.isPodBlocked && isInteractionWithLocalPost(message))
+  if (isBlocked && isRelayable(entity)) return { fault: 'Moderated', reason: blockedAuthorReason(entity.author) }
   if (!hasLostParts && receivingRulesOf(entity).isEmpty(entity))
     return { fault: 'ValidationError', reason: `${name()} is empty` }
   return undefined

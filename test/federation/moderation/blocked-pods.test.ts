@@ -4,10 +4,12 @@ import { setPodRule, unblockHost } from '../../../src/domain/moderation/pods/pod
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { discoverPerson } from '../../../src/federation/discovery/discover-person.js'
 import type { Entity } from '../../../src/protocol/entities/registry.js'
+import { addPost } from '../../support/databases/rows.js'
 import { commentBy, likeBy, postBy } from '../../support/federation/entities.js'
 import { signedBy } from '../../support/federation/envelopes.js'
 import { type FakePerson, type FakePods, startFakePods } from '../../support/federation/fake-pods.js'
 import { allStored, publicMessage, receive } from '../../support/federation/inbound-messages.js'
+import { sentAbout } from '../../support/federation/outbound-messages.js'
 import type { RemotePerson } from '../../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../../support/pods/federation-pod.js'
 
@@ -142,17 +144,52 @@ describe('a blocked person', () => {
   })
 })
 
-it('a pod that is blocked while its messages are being opened stores nothing', async () => {
-  const crypto: typeof pod.crypto = Object.assign(Object.create(pod.crypto), {
+describe('interactions from a blocked pod with a local post', () => {
+  it.each<[what: string, (author: FakePerson, post: { readonly guid: string }) => Entity]>([
+    ['a comment', commentBy],
+    ['a like', likeBy],
+  ])('are not stored, and answered with a retraction by the author of the post: %s', async (_what, make) => {
+    const { ann } = await pod.localUsers('ann')
+    const post = await addPost(pod, ann)
+    await block('r.example')
+    const entity = make(remy, post)
+
+    expect(await receive(pod, publicMessage(remy, entity))).toEqual({ ...allStored, rejected: ['Moderated'] })
+
+    expect(await pod.rows('comments', 'likes', 'quarantine')).toEqual([0, 0, 0])
+    expect(await sentAbout(pod, 'guid' in entity ? entity.guid : '')).toMatchObject([
+      { verb: 'retract', senderId: ann.id, to: ['r.example'] },
+    ])
+  })
+
+  it('are answered if the pod is blocked while they are being opened', async () => {
+    const { ann } = await pod.localUsers('ann')
+    const post = await addPost(pod, ann)
+    const comment = commentBy(remy, post)
+
+    const outcome = await receive({ ...pod, crypto: blockingWhileOpened() }, publicMessage(remy, comment))
+
+    expect(outcome).toEqual({ ...allStored, rejected: ['Moderated'] })
+    expect(await sentAbout(pod, comment.guid)).toMatchObject([{ verb: 'retract', to: ['r.example'] }])
+  })
+})
+
+/** Blocks r.example after the envelopes are verified. */
+function blockingWhileOpened(): typeof pod.crypto {
+  return Object.assign(Object.create(pod.crypto), {
     async verifyEnvelopes(...round: Parameters<typeof pod.crypto.verifyEnvelopes>) {
       const opened = await pod.crypto.verifyEnvelopes(...round)
       await block('r.example')
       return opened
     },
   })
-  const post = postBy(quin)
+}
 
-  const outcome = await receive({ ...pod, crypto }, publicMessage(remy, postBy(remy)), publicMessage(quin, post))
+it('a pod that is blocked while its messages are being opened stores nothing', async () => {
+  const post = postBy(quin)
+  const messages = [publicMessage(remy, postBy(remy)), publicMessage(quin, post)]
+
+  const outcome = await receive({ ...pod, crypto: blockingWhileOpened() }, ...messages)
 
   expect(outcome).toEqual(ignored)
   expect(await pod.db('posts').pluck('guid')).toEqual([post.guid])

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { Person, type SignerRow } from '../../../persistence/models/person.js'
 import { endsContentOrContact, isRelayable } from '../../../protocol/entities/registry.js'
-import { blockedAuthorReason } from '../authorise.js'
+import { blockedAuthorReason, isInteractionWithLocalPost } from '../authorise.js'
 import type { IgnoredMessage, RejectedMessage, ResolvedMessage } from '../batch.js'
 
 interface SortedMessages {
@@ -37,12 +37,11 @@ export async function ignoreNewlyBlocked(
 }
 
 /** The author of the entity counts, and of an entity without a known author the signer. Undefined: neither is blocked. */
-function endOf(
-  { entity, signer, author }: ResolvedMessage,
-  people: ReadonlyMap<string, SignerRow>,
-): 'pod' | 'person' | undefined {
+function endOf(message: ResolvedMessage, people: ReadonlyMap<string, SignerRow>): 'pod' | 'person' | undefined {
+  const { entity, signer, author } = message
   if (endsContentOrContact(entity)) return undefined
   const [ofSigner, ofAuthor] = [people.get(signer.address), author && people.get(author.address)]
+  if (ofAuthor?.isPodBlocked && isInteractionWithLocalPost(message)) return 'person'
   if (ofSigner?.isPodBlocked || (isRelayable(entity) && ofAuthor?.isPodBlocked)) return 'pod'
   return (author === undefined ? ofSigner : ofAuthor)?.isPersonBlocked ? 'person' : undefined
 }
