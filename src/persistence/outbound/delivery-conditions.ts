@@ -14,6 +14,11 @@ export function exemptFromBlocksSql(verb: string, record: string): string {
   return `(${verb} = 'retract' or ${record} = 'account_deletion')`
 }
 
+/** SQL condition: people whom moderators block receive the message too. `contact`: its end; a contact with them cannot begin. */
+export function exemptForBlockedPeopleSql(verb: string, record: string): string {
+  return `(${exemptFromBlocksSql(verb, record)} or ${record} = 'contact')`
+}
+
 /** SQL condition on `messages`, as `exemptFromBlocksSql`. */
 export const EXEMPT_FROM_BLOCKS_SQL = exemptFromBlocksSql('messages.verb', 'messages.record')
 

@@ -3,7 +3,12 @@ import { queryPrepared, queryRows } from '../database/database.js'
 import { SENT_PUBLICLY_SQL, sentPubliclySql } from '../posts/visibility.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowByRowSql } from '../sql/row-by-row.js'
-import { exemptFromBlocksSql, POD_IS_ASLEEP_SQL, POD_IS_PROVEN_SQL } from './delivery-conditions.js'
+import {
+  exemptForBlockedPeopleSql,
+  exemptFromBlocksSql,
+  POD_IS_ASLEEP_SQL,
+  POD_IS_PROVEN_SQL,
+} from './delivery-conditions.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
 import type { DuePod } from './due-deliveries.js'
 import { UNDELIVERED_LIMITS } from './limits.js'
@@ -224,8 +229,7 @@ function deliveriesToRecipientsSql(recipientIdsSql: string): string {
       ${rowByRowSql('people', 'people.id = persons.id')}
       ${rowByRowSql('pods', 'pods.id = people.pod_id')}
       where (people.closed_at is null or persons.named)
-        -- Blocked people receive retractions and messages addressed to them: the end of a contact, an account deletion.
-        and (people.restriction is distinct from 'block' or persons.named or :verb = 'retract')
+        and (people.restriction is distinct from 'block' or ${exemptForBlockedPeopleSql(':verb', ':record')})
         and (pods.blocked_at is null or ${exemptFromBlocksSql(':verb', ':record')})
         and pods.id is distinct from (select pod_id from people where id = cast(:exceptPodOf as bigint))
     ), left_out as (
@@ -310,7 +314,8 @@ const RELAY_DELIVERIES_SQL = insertDeliveriesSql({
     ${rowByRowSql('people', 'people.id = people_reached.person_id')}
     ${rowByRowSql('pods', 'pods.id = people.pod_id')}
     ${rowByRowSql('people', `people.id = relays."authorId"`, 'authors')}
-    where people.closed_at is null and pods.blocked_at is null and pods.id is distinct from authors.pod_id
+    where people.closed_at is null and people.restriction is distinct from 'block'
+      and pods.blocked_at is null and pods.id is distinct from authors.pod_id
     group by 1, 2, 3, 4, 5, 6, 7
   ), remaining as materialized (${remainingPodsSql(
     DELIVERY_PRIORITY.relay,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadPrivateKey } from '../../../src/domain/accounts/private-keys.js'
 import type { Viewer } from '../../../src/domain/accounts/viewers.js'
+import { createMessage, startConversation } from '../../../src/domain/conversations/conversations.js'
 import { undoAction, undoActionsOnTarget } from '../../../src/domain/moderation/actions.js'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { contentChangeTaskHandlers } from '../../../src/domain/moderation/follow-up-restrictions.js'
@@ -109,6 +110,24 @@ describe('a blocked person', () => {
       { record: 'contact', userId: ann.userId, personId: remy.id, sharing: true, blocking: false },
     ])
     expect(await publish('With Remy')).toEqual([quin.address, remy.address])
+  })
+
+  it('gets no messages of conversations in which others still read them, until the undo', async () => {
+    await addAspect(pod, ann.userId, [remy, quin])
+    await pod.db('contacts').update({ sharing: true })
+    const conversation = { subject: 'Tea', text: 'At five?', recipientGuids: [remy.guid, quin.guid] }
+    const { guid: conversationGuid } = await startConversation(pod, viewer(), conversation)
+    const write = async (text: string) => {
+      const { guid } = await createMessage(pod, viewer(), { conversationGuid, text })
+      await dispatchNow(pod, { record: 'message', guid })
+      return (await sentAbout(pod, guid)).flatMap(({ to }) => to)
+    }
+    const action = await block(remy)
+
+    expect(await write('Without Remy')).toEqual([quin.address])
+
+    await undo(action)
+    expect(await write('With Remy')).toEqual([quin.address, remy.address])
   })
 
   it('has no visible likes, and the counter does not count them', async () => {

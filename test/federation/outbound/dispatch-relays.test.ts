@@ -111,6 +111,17 @@ describe('relays of one batch', () => {
     expect(await sentAbout(pod, guid)).toMatchObject([{ to: ['n.example', 'r.example'] }])
   })
 
+  it('do not go to people whom moderators block', async () => {
+    const post = await postWithSubscribers()
+    const { guid } = await commentOfQuin(post)
+    await pod.db('people').where({ id: remy.id }).update({ restriction: 'block' })
+
+    await relay(guid)
+    await pod.db('people').where({ id: remy.id }).update({ restriction: null })
+
+    expect(await pod.rows('outbound_messages', 'deliveries')).toEqual([0, 0])
+  })
+
   it('take as many statements as one', async () => {
     const post = await postWithSubscribers()
     const [first, ...others] = await Promise.all(Array.from({ length: 33 }, () => commentOfQuin(post)))
