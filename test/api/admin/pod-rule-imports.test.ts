@@ -131,6 +131,7 @@ describe('an import', () => {
     await set('a.example:3000', 'blocked')
     await set('a.example:443', 'blocked')
     await api.pod.db('pod_rules').where({ domain: 'b.example' }).update({ rejectMedia: true, publicComment: '=x, "y"' })
+    await adm.post('/pod_rules', { domain: 'c.example', state: 'blocked', public_comment: '😀'.repeat(2_000), reason })
     const before = await exported()
     await api.pod.db('pod_rules').delete()
 
@@ -138,10 +139,10 @@ describe('an import', () => {
     const started = await apply(body.id)
 
     expect(await exported()).toBe(before)
-    expect((await adm.get(`/operations/${started.body.id}`)).body).toMatchObject({ state: 'done', done: 5, total: 5 })
+    expect((await adm.get(`/operations/${started.body.id}`)).body).toMatchObject({ state: 'done', done: 6, total: 6 })
     expect((await adm.get('/audit?action=pod_rules.import')).body[0]).toMatchObject({
       batch_id: body.id,
-      after: { rules: 5 },
+      after: { rules: 6 },
       actor: { guid: adm.person.guid, name: 'adm', role: 'admin' },
       trace_id: expect.stringMatching(/^[0-9a-f]{32}$/),
     })
@@ -180,6 +181,20 @@ describe('an import', () => {
 
     expect((await adm.get(`/operations/${started.body.id}`)).body).toMatchObject({ state: 'done', done: 2_300 })
     expect(await api.pod.db('pod_rules').pluck('domain')).toHaveLength(2_300)
+  })
+
+  it('ends where an undo begins, which takes back what was applied', async () => {
+    const { body } = await plan(Array.from({ length: 2_300 }, (_, index) => `e${index}.example`).join('\n'))
+    const started = await adm.post(`/pod_rules/imports/${body.id}/apply`, { reason, confirm: '2300' })
+    await expect(run(started.body.id, abortAfter(1).signal)).rejects.toThrow()
+
+    const undone = await adm.post(`/pod_rules/imports/${body.id}/undo`, { reason, confirm: '2300' })
+    await run(undone.body.id)
+    await run(started.body.id)
+
+    expect(await api.pod.db('pod_rules').whereLike('domain', 'e%')).toEqual([])
+    expect((await adm.get(`/operations/${started.body.id}`)).body).toMatchObject({ state: 'done', done: 1_000 })
+    expect((await adm.get(`/operations/${undone.body.id}`)).body).toMatchObject({ state: 'done', done: 1_000 })
   })
 
   it('is undone except for rules that were changed since, which needs the number of rows', async () => {

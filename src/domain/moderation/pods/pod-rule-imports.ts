@@ -172,16 +172,17 @@ const APPLY = 'pod_rules.import' as const
 const UNDO = 'pod_rules.undo_import' as const
 
 export const importTaskHandlers: Pick<BackgroundTaskHandlers, typeof APPLY | typeof UNDO> = {
-  [APPLY]: handlerOf(applyImportRows),
-  [UNDO]: handlerOf((transaction, plan, { limit, at }) => undoImportRows(transaction, plan, { limit, at })),
+  [APPLY]: handlerOf('applied', applyImportRows),
+  [UNDO]: handlerOf('undone', (transaction, plan, { limit, at }) => undoImportRows(transaction, plan, { limit, at })),
 }
 
-function handlerOf(runRows: typeof applyImportRows): BackgroundTaskHandler {
+function handlerOf(state: PodRuleImport['state'], runRows: typeof applyImportRows): BackgroundTaskHandler {
   return {
     async runChunk(services, transaction, { target, reason }) {
       await lockPodRules(transaction)
       const plan = await findPodRuleImport(transaction, Number(target))
-      if (plan === undefined) return { done: 0, skipped: 0 }
+      // An undo ends an application that has not reached all rows.
+      if (plan?.state !== state) return { done: 0, skipped: 0 }
       const chunk = { reason, limit: MODERATION_LIMITS.rowsOfChunk, at: services.now() }
       const progress = await runRows(transaction, plan, chunk)
       if (progress.done > 0) await enforcePodRules(services, transaction)
@@ -224,12 +225,17 @@ function readList(csv: string): readonly ListLine[] {
     return {
       domain: hasHeader ? cell('domain') : (cells[0] ?? '').trim(),
       severity: cell('severity').toLowerCase() || 'suspend',
-      publicComment: cell('public_comment').slice(0, MODERATION_LIMITS.reasonCharacters),
+      publicComment: firstCharacters(cell('public_comment'), MODERATION_LIMITS.reasonCharacters),
       obfuscate: isTrue('obfuscate'),
       rejectMedia: isTrue('reject_media'),
       rejectReports: isTrue('reject_reports'),
     }
   })
+}
+
+/** Characters and not UTF-16 units, as the limit of a comment counts them. */
+function firstCharacters(text: string, count: number): string {
+  return text.length <= count ? text : [...text].slice(0, count).join('')
 }
 
 function parseRecords(csv: string): string[][] {

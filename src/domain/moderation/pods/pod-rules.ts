@@ -49,7 +49,7 @@ export interface PodRuleInput {
 }
 
 export interface PodRuleOptions extends ActionOptions {
-  /** The domain: required for a block that ends relations of local users. */
+  /** The domain, or the name with the port: required for a block that ends relations of local users. */
   readonly confirm?: string | undefined
 }
 
@@ -134,7 +134,8 @@ async function saveRule(
   if (before !== undefined && isSameRule(before, rule)) {
     return { changed: false, created: false, rule: await withKnownPods(transaction, before) }
   }
-  if (rule.state === 'blocked' && options.confirm !== rule.domain) await requireNoRelations(transaction, rule)
+  const isConfirmed = options.confirm === rule.domain || options.confirm === nameOfRule(rule)
+  if (rule.state === 'blocked' && !isConfirmed) await requireNoRelations(transaction, rule)
   const savedRule = await savePodRule(transaction, rule, services.now())
   await enforcePodRules(services, transaction)
   const action = await recordAction(services, transaction, actor, {
