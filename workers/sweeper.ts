@@ -1,4 +1,5 @@
 import { endTemporaryActions } from '../src/domain/moderation/actions.js'
+import { endPodRules } from '../src/domain/moderation/pods/pod-rules.js'
 import { checkForDueWork } from '../src/jobs/operations/due-work.js'
 import { giveUpRowsOfUnknownQueues } from '../src/jobs/outbox/give-up-rows.js'
 import { startDeliveries } from '../src/jobs/outbox/start-deliveries.js'
@@ -26,10 +27,13 @@ export function startSweeping(services: Services, intervalMs = CHECK_INTERVAL_MS
   let boundedAt = Number.NEGATIVE_INFINITY
   return runPeriodically(intervalMs, async () => {
     try {
-      const { hasDueWork, hasEndedActions, isRunRecordStale, hasLimitedRows } = await checkForDueWork(services)
+      const dueWork = await checkForDueWork(services)
+      const { hasDueWork, hasEndedActions, hasEndedPodRules, isRunRecordStale, hasLimitedRows } = dueWork
       if (hasDueWork) await sweep(services)
       else if (isRunRecordStale) await recordRun(services.db, 'sweep')
       if (hasEndedActions) await endTemporaryActions(services)
+      // The scheduled job alone would be late: it has to wait for its turn in the queue.
+      if (hasEndedPodRules) await endPodRules(services)
       if (hasLimitedRows && performance.now() - boundedAt >= WAITING_LIMITS.pollIntervalMs) {
         boundedAt = performance.now()
         // At most one line in ten seconds. Without the bounds the tables grow, so it must be seen.

@@ -177,6 +177,20 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     await sweeping.stop()
   })
 
+  it('ends rules for pods whose time is over', async () => {
+    const rule = { state: 'blocked', reason: 'Spam', source: 'manual', createdBy: 'command', subdomains: true }
+    await pod.db('podRules').insert([
+      { ...rule, domain: 'over.example', until: new Date(0) },
+      { ...rule, domain: 'later.example', until: pod.db.raw(`now() + interval '1 day'`) },
+    ])
+    const sweeping = startSweeping(pod, 10)
+
+    await vi.waitFor(async () => expect(await pod.db('podRules').pluck('domain')).toEqual(['later.example']), 5_000)
+
+    await sweeping.stop()
+    await pod.db('podRules').delete()
+  })
+
   it('reports every twenty seconds that it sweeps, although nothing is due', async () => {
     expect(await checkForDueWork(pod)).toMatchObject({ hasDueWork: false, isRunRecordStale: true })
     const sweeping = startSweeping(pod, 10)

@@ -7,6 +7,8 @@ interface DueWork {
   readonly hasDueWork: boolean
   /** A temporary action of a moderator has ended. */
   readonly hasEndedActions: boolean
+  /** The time of a rule for pods is over. */
+  readonly hasEndedPodRules: boolean
   /** The record of the last run is older than 20 seconds; the health check reads it. */
   readonly isRunRecordStale: boolean
   /** There are waiting messages or dead letters, which have limits. */
@@ -28,5 +30,6 @@ const DUE_WORK_SQL = `
     exists (
       select from moderation_actions where until <= now() and can_be_undone and undone_by_id is null
     ) as "hasEndedActions",
+    exists (select from pod_rules where until <= now()) as "hasEndedPodRules",
     not exists (select from periodic where name = 'sweep' and last_run_at > now() - interval '20 seconds') as "isRunRecordStale",
     exists (select from waiting) or exists (select from outbox where failed_at is not null) as "hasLimitedRows"`
