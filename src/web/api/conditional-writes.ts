@@ -23,11 +23,8 @@ export type ConditionalObjects = Readonly<Record<string, ConditionalObject>>
  * change locks the row and compares first, and refuses last, so that a refusal of the use case has precedence.
  */
 export function addConditionalWrites(app: FastifyInstance, objects: ConditionalObjects): void {
-  const objectAt = (url: string | undefined) =>
-    Object.entries(objects).find(([path]) => url === path || url?.startsWith(`${path}/`))
-
   app.addHook('onRoute', (route) => {
-    if (isReadMethod(String(route.method)) || objectAt(route.routePath) === undefined) return
+    if (isReadMethod(String(route.method)) || findObject(objects, route.routePath) === undefined) return
     route.config = { ...route.config, refusals: { ...route.config?.refusals, changed_meanwhile: 412 } }
   })
 
@@ -40,10 +37,10 @@ export function addConditionalWrites(app: FastifyInstance, objects: ConditionalO
 
   app.addHook('preHandler', async (request) => {
     const requestedTag = request.headers['if-match']
-    const object = objectAt(pathBelow(app, request.routeOptions.url))
-    if (requestedTag === undefined || isReadMethod(request.method) || object === undefined) return
-    const [path, { table, column, read }] = object
-    const key = String(Reflect.get(Object(request.params), path.slice(path.lastIndexOf(':') + 1)))
+    const found = findObject(objects, pathBelow(app, request.routeOptions.url))
+    if (requestedTag === undefined || isReadMethod(request.method) || found === undefined) return
+    const { table, column, read } = found.object
+    const key = found.keyIn(request)
     const precondition: Precondition = {
       isMet: false,
       refusal: changedMeanwhile,
@@ -58,6 +55,39 @@ export function addConditionalWrites(app: FastifyInstance, objects: ConditionalO
     }
     request.services = withRequestContext(request.services, { precondition })
   })
+}
+
+/**
+ * Reports a missing object of the path before errors in the query or body. The object is looked up only if these are invalid; otherwise
+ * the use case finds it itself.
+ */
+export function addMissingObjectsFirst(app: FastifyInstance, objects: ConditionalObjects): void {
+  app.addHook('onRoute', (route) => {
+    if (!isReadMethod(String(route.method)) && findObject(objects, route.routePath) !== undefined)
+      route.attachValidation = true
+  })
+
+  app.addHook('preHandler', async (request) => {
+    const { validationError } = request
+    if (validationError === undefined) return
+    const found = findObject(objects, pathBelow(app, request.routeOptions.url))
+    if (found !== undefined && validationError.validationContext !== 'params') {
+      // Throws if the object is missing.
+      await request.services.db.transaction((transaction) =>
+        found.object.read(request, transaction, found.keyIn(request)),
+      )
+    }
+    throw validationError
+  })
+}
+
+/** The object that a route is about: its own path, or the beginning of it. */
+function findObject(objects: ConditionalObjects, url: string | undefined) {
+  const entry = Object.entries(objects).find(([path]) => url === path || url?.startsWith(`${path}/`))
+  if (entry === undefined) return undefined
+  const [path, object] = entry
+  const parameter = path.slice(path.lastIndexOf(':') + 1)
+  return { object, keyIn: ({ params }: FastifyRequest) => String(Reflect.get(Object(params), parameter)) }
 }
 
 const tagOf = (object: unknown) => buildWeakTag(JSON.stringify(object))

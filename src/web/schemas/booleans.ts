@@ -8,6 +8,10 @@ export const BooleanField = Type.Unsafe<boolean | string>({
   anyOf: [{ type: 'boolean' }, { type: 'string', pattern: `^(?:${[...YES, ...NO].map(inAnyCase).join('|')})$` }],
 })
 
+export function isBooleanText(text: string): boolean {
+  return [...YES, ...NO].includes(text.toLowerCase())
+}
+
 /** Reads a value that matches `BooleanField`. */
 export function readBoolean(value: boolean | string): boolean {
   return typeof value === 'boolean' ? value : YES.includes(value.toLowerCase())

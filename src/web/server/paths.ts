@@ -7,7 +7,7 @@ export function routedUrl(url: string): string {
   const valid = isDecodable(path) ? path : path.replaceAll('%', '%25')
   const singleSlashes = decodeUnreserved(valid).replace(/\/{2,}/g, '/')
   const trimmedPath = singleSlashes.length > 1 ? singleSlashes.replace(/\/$/, '') : singleSlashes
-  return (trimmedPath.startsWith('/api/v1/') ? trimmedPath.replace(/\.json$/, '') : trimmedPath) + query
+  return (/^\/api(?:\/admin)?\/v1\//.test(trimmedPath) ? trimmedPath.replace(/\.json$/, '') : trimmedPath) + query
 }
 
 /** The part before the query. Only this part of a URL may be compared, logged or shown. */

@@ -118,6 +118,52 @@ describe('every call of the admin API', () => {
     }
   })
 
+  it('answers 404 for a number that no row has, also beyond those of the database', async () => {
+    const numbered = routes().filter(({ url }) => url.includes('/:id') && !/dead_letters|traces/.test(url))
+    expect(numbered.length).toBeGreaterThan(20)
+    for (const { url, method } of numbered) {
+      for (const id of ['999999', '9223372036854775807', '9223372036854775808', '1e30', '0', '-1', 'x']) {
+        const answer = await api.app.inject({
+          method: method as 'GET',
+          url: url.replace(':id', id),
+          headers: { authorization: `Bearer ${adm.token}` },
+          ...(method === 'GET' ? {} : { payload: { reason: 'x', text: 'x' } }),
+        })
+        expect([method, url, id, answer.statusCode]).toEqual([method, url, id, 404])
+      }
+    }
+  })
+
+  it('answers 404 for a missing object before 422 for a wrong body', async () => {
+    const objects = {
+      cases: '999999',
+      pod_rules: '999999',
+      filters: '999999',
+      clusters: '999999',
+      people: 'x'.repeat(16),
+    }
+    const changes = routes().filter(({ url, method }) => method !== 'GET' && /\/:(?:id|guid)(?:\/|$)/.test(url))
+    const answers: unknown[] = []
+    for (const [name, key] of Object.entries(objects)) {
+      for (const { url, method } of changes.filter((route) => route.url.startsWith(`${BASE}/${name}/:`))) {
+        const { statusCode } = await api.app.inject({
+          method: method as 'POST',
+          url: url.replace(/:\w+/, key),
+          headers: { authorization: `Bearer ${adm.token}` },
+          payload: { reason: 5, text: 5, role: 5, state: 5, reports_muted: 5 },
+        })
+        answers.push([method, url, statusCode])
+      }
+    }
+    expect(answers.length).toBeGreaterThan(20)
+    expect(answers.filter((answer) => (answer as readonly unknown[])[2] !== 404)).toEqual([])
+    const wrongBody = await api.app.inject({
+      ...{ method: 'POST', url: `${BASE}/people/${mod.person.guid}/notes`, payload: { text: 5 } },
+      headers: { authorization: `Bearer ${adm.token}` },
+    })
+    expect([wrongBody.statusCode, wrongBody.json().field]).toEqual([422, 'text'])
+  })
+
   it('is for the pages of the origins that ADMIN_API_ORIGINS names, and for no others', async () => {
     const origin = 'https://admin.example'
     await using other = await buildPod({ environment: { ADMIN_API_ORIGINS: `${origin},https://b.example` } })

@@ -29,7 +29,7 @@ export const actionRoutes: FastifyPluginAsyncTypebox = async (app) => {
         querystring: Type.Object({
           kind: Type.Optional(Type.String({ description: 'For example `hide`, `remove`, `silence`.' })),
           target: Type.Optional(Type.String({ description: 'The guid of the target.' })),
-          case_id: Type.Optional(Type.Integer()),
+          case_id: Type.Optional(Type.Integer({ maximum: Number.MAX_SAFE_INTEGER })),
           actor: Type.Optional(
             Type.String({ description: 'The user name, address or guid of a person, `command` or `system`.' }),
           ),
@@ -61,7 +61,7 @@ export const actionRoutes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Undo an action',
         description:
           'Restores what the action changed. Other actions on the same target stay in force. Retractions and deletions are final.',
-        params: Type.Object({ id: Type.Integer() }),
+        params: Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) }),
         body: Type.Object(actionBody),
         response: { 200: Type.Object(actionResponse, { description: 'The action is undone.' }) },
       },

@@ -1,7 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { lacksStaffFactor } from '../../../domain/accounts/factors/second-factor.js'
-import { addConditionalWrites } from '../../api/conditional-writes.js'
+import { addConditionalWrites, addMissingObjectsFirst } from '../../api/conditional-writes.js'
 import { addIdempotency } from '../../api/idempotency.js'
+import { addTextValues } from '../../api/text-values.js'
 import { addWriteLimit } from '../../limits/write-limit.js'
 import { addRoutes } from '../../server/add-routes.js'
 import { addBodyReaders } from '../../server/bodies.js'
@@ -44,9 +45,11 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   })
   addWriteLimit(app)
   await addBodyReaders(app)
+  addTextValues(app)
   addValidation(app)
   addIdempotency(app)
   addEntityTags(app)
+  addMissingObjectsFirst(app, CONDITIONAL_OBJECTS)
   addConditionalWrites(app, CONDITIONAL_OBJECTS)
   addCompression(app)
   await addRoutes(app, [

@@ -105,7 +105,7 @@ export const podRuleImportRoutes: FastifyPluginAsyncTypebox = async (app) => {
           reason: actionBody.reason,
           confirm,
           ids: Type.Optional(
-            Type.Array(Type.Integer(), { description: 'Rows of the plan. Default: those that it has chosen.' }),
+            Type.Array(params.properties.id, { description: 'Rows of the plan. Default: those that it has chosen.' }),
           ),
         }),
         response,

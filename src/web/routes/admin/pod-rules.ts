@@ -74,7 +74,12 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         querystring: Type.Object({
           q: Type.Optional(Type.String({ description: 'A part of the domain.' })),
           state: Type.Optional(PodRuleState),
-          batch_id: Type.Optional(Type.Integer({ description: 'The rules that an import has made or changed last.' })),
+          batch_id: Type.Optional(
+            Type.Integer({
+              maximum: Number.MAX_SAFE_INTEGER,
+              description: 'The rules that an import has made or changed last.',
+            }),
+          ),
           ...cursorPaging,
         }),
         response: { 200: Type.Array(refTo(PodRuleSchema), { description: 'The rules.' }) },

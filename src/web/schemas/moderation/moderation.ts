@@ -13,7 +13,9 @@ export const Moderation = Type.Object(
 /** The fields of every action. */
 export const actionBody = {
   reason: Type.Optional(Type.String({ description: 'Why, for the audit log: 1 to 2 000 characters. Required.' })),
-  case_id: Type.Optional(Type.Integer({ description: 'The case that the action belongs to.' })),
+  case_id: Type.Optional(
+    Type.Integer({ maximum: Number.MAX_SAFE_INTEGER, description: 'The case that the action belongs to.' }),
+  ),
 }
 
 const deletionReason = Type.Object({ reason: actionBody.reason })
