@@ -54,7 +54,10 @@ describe('an invitation of a moderator', () => {
   it('works no more once it is recalled, and every change is recorded', async () => {
     const { body: made } = await mod.post('/invitations', { reason })
     const path = `/invitations/${made.id}`
-    expect((await mod.call('PATCH', path, { uses: 3, note: 'Again', reason })).body).toMatchObject({ uses: 3 })
+    const change = { uses: 3, note: 'Again', reason }
+    expect((await mod.call('PATCH', path, change)).body).toMatchObject({ uses: 3, changed: true })
+    expect((await mod.call('PATCH', path, change)).body).toMatchObject({ uses: 3, changed: false })
+    expect((await mod.call('PATCH', path, { reason })).body).toMatchObject({ uses: 3, changed: false })
     expect((await mod.call('DELETE', `${path}?reason=Published`)).body).toMatchObject({
       changed: true,
       recalled_at: expect.any(String),
@@ -231,6 +234,22 @@ describe('rules for networks and e-mail addresses', () => {
       body: { cidr, severity: 'no_access', reason },
     })
     expect([answer.status, answer.body.reason, answer.body.field]).toEqual([422, refusal, 'cidr'])
+  })
+
+  it('cannot be made stricter by a moderator who is in the network', async () => {
+    const { body: made } = await mod.post('/ip_rules', { cidr: '10.88.0.0/16', severity: 'sign_up_approval', reason })
+    const change = (address: string, body: object) =>
+      api.call({
+        ...{ method: 'PATCH', path: `/api/admin/v1/ip_rules/${made.id}`, token: mod.token },
+        headers: { 'x-forwarded-for': address },
+        body: { ...body, reason },
+      })
+
+    const refused = await change('10.88.1.2', { severity: 'no_access' })
+    expect([refused.status, refused.body.reason]).toEqual([422, 'own_address'])
+    expect((await change('10.88.1.2', { comment: 'An office' })).body).toMatchObject({ comment: 'An office' })
+    expect((await change('10.77.1.2', { severity: 'sign_up_block' })).body).toMatchObject({ severity: 'sign_up_block' })
+    await mod.call('DELETE', `/ip_rules/${made.id}?reason=Over`)
   })
 
   it('take pages and API from a network, but nothing from other pods', async () => {

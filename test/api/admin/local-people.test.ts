@@ -260,6 +260,8 @@ it('a cleared profile is empty and is sent; a note is for other moderators', asy
 
   expect((await ida.get('/user')).body).toMatchObject({ name: ida.address, bio: '', tags: [] })
   expect(await api.pod.db('outbox').pluck('data')).toEqual([{ record: 'profile', personId: ida.viewer.personId }])
+  expect((await mod.post(`/people/${ida.guid}/clear_profile`, { reason })).body).toMatchObject({ changed: false })
+  expect((await mod.get(`/audit?action=clear_profile&target=${ida.guid}`)).body).toHaveLength(1)
   expect((await mod.post(`/people/${ida.guid}/notes`, { text: ' ' })).body).toMatchObject({ reason: 'reason_needed' })
   expect((await mod.post(`/people/${ida.guid}/notes`, { text: 'Second time' })).body).toEqual({ changed: true })
   expect((await adm.get(`/people/${ida.guid}`)).body.notes).toMatchObject([

@@ -75,24 +75,29 @@ export async function listInvitations(
   return listInvitationRecords(db, page)
 }
 
+export interface InvitationOutcome {
+  readonly changed: boolean
+  readonly invitation: InvitationRecord
+}
+
 /** Changes the number of uses, the end or the note of an invitation. */
 export async function changeInvitation(
   services: ModerationServices,
   actor: Actor,
   { id, uses, until, note }: InvitationInput & { readonly id: number },
   options: ActionOptions,
-): Promise<InvitationRecord> {
+): Promise<InvitationOutcome> {
   requirePower(actor, 'moderation')
   return inRequestTransaction(services, async (transaction) => {
     const before = await requireInvitation(transaction, id)
     const reason = requireReason(options)
     if (uses !== undefined) requireUses(uses, before.used)
     const changes = {
-      ...(uses !== undefined && { uses }),
-      ...(until !== undefined && { expiresAt: readEnd(services.now(), until) }),
-      ...(note !== undefined && { note: readNote(note) }),
+      uses: uses ?? before.uses,
+      expiresAt: until === undefined ? before.expiresAt : readEnd(services.now(), until),
+      note: note === undefined ? before.note : readNote(note),
     }
-    if (Object.keys(changes).length === 0) return before
+    if (isSame(before, changes)) return { changed: false, invitation: before }
     await Invitation.query(transaction).findById(id).patch(changes)
     const after = await requireInvitation(transaction, id)
     await recordAction(services, transaction, actor, {
@@ -103,8 +108,18 @@ export async function changeInvitation(
       before: auditValues(before),
       after: auditValues(after),
     })
-    return after
+    return { changed: true, invitation: after }
   })
+}
+
+type InvitationSettings = Pick<InvitationRecord, 'uses' | 'expiresAt' | 'note'>
+
+function isSame(one: InvitationSettings, other: InvitationSettings): boolean {
+  return (
+    one.uses === other.uses &&
+    one.expiresAt.getTime() === other.expiresAt.getTime() &&
+    (one.note ?? '') === (other.note ?? '')
+  )
 }
 
 /** Recalls an invitation: its link works no more. False: it was recalled before. */
@@ -113,7 +128,7 @@ export async function recallInvitation(
   actor: Actor,
   id: number,
   options: ActionOptions,
-): Promise<{ readonly changed: boolean; readonly invitation: InvitationRecord }> {
+): Promise<InvitationOutcome> {
   requirePower(actor, 'moderation')
   return inRequestTransaction(services, async (transaction) => {
     const before = await requireInvitation(transaction, id)

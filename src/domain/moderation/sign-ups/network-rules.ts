@@ -74,12 +74,17 @@ export function addMailRule(
   )
 }
 
-/** Adds a rule for a network, or changes the one that is there. `ownAddress` is the address of the moderator. */
+interface NetworkRuleOptions extends ActionOptions {
+  /** The address of the moderator, who cannot close themselves out. */
+  readonly ownAddress?: string | undefined
+}
+
+/** Adds a rule for a network, or changes the one that is there. */
 export async function addIpRule(
   services: NetworkRuleDependencies,
   actor: Actor,
   { cidr, ...input }: IpRuleInput,
-  { ownAddress, ...options }: ActionOptions & { readonly ownAddress?: string | undefined },
+  { ownAddress, ...options }: NetworkRuleOptions,
 ): Promise<RuleOutcome<IpRule>> {
   requirePower(actor, 'moderation')
   const network = readRuleNetwork(services, cidr, ownAddress)
@@ -106,12 +111,14 @@ export async function changeNetworkRule<Table extends NetworkRuleTable>(
   services: NetworkRuleDependencies,
   actor: Actor,
   { table, id, severity, comment, until }: NetworkRuleChange<Table>,
-  options: ActionOptions,
+  { ownAddress, ...options }: NetworkRuleOptions,
 ): Promise<RuleOutcome<NetworkRules[Table]>> {
   requirePower(actor, 'moderation')
   const outcome = await inRequestTransaction(services, async (transaction) => {
     const before = await requireRule(transaction, table, id)
     const reason = requireReason(options)
+    const isOtherSeverity = severity !== undefined && severity !== before.severity
+    if ('network' in before && isOtherSeverity) requireOtherNetwork(before.network, ownAddress)
     const scope = { services, transaction, actor, table }
     return saveRule(scope, before, { severity, comment, until }, { ...options, reason })
   })
@@ -300,10 +307,13 @@ function readRuleNetwork({ config }: Pick<Services, 'config'>, cidr: string, own
   if (typeof config.trustProxy === 'string' && overlapsNetworks(network.text, config.trustProxy)) {
     throw new Refusal('protected_network', 'This network has a proxy that the pod trusts (TRUST_PROXY).')
   }
-  if (ownAddress !== undefined && parseNetworkList(network.text)(ownAddress)) {
-    throw new Refusal('own_address', 'Your own address is in this network.')
-  }
+  requireOtherNetwork(network.text, ownAddress)
   return network.text
+}
+
+function requireOtherNetwork(network: string, ownAddress: string | undefined): void {
+  if (ownAddress === undefined || !parseNetworkList(network)(ownAddress)) return
+  throw new Refusal('own_address', 'Your own address is in this network.')
 }
 
 function readComment(given: string): string {

@@ -121,7 +121,10 @@ function addRuleActions(app: FastifyInstance): void {
         const change = { table, id: pathId(request), severity, ...settingsIn(request) } as NetworkRuleChange<
           typeof table
         >
-        return changeNetworkRule(request.services, request.console.actor, change, readActionOptions(request))
+        return changeNetworkRule(request.services, request.console.actor, change, {
+          ...readActionOptions(request),
+          ownAddress: request.ip,
+        })
       },
     })
     addFormAction(app, {

@@ -95,7 +95,9 @@ export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
         description: 'Fields that are left out stay as they are.',
         params,
         body,
-        response: { 200: refTo(InvitationSchema, 'The invitation.') },
+        response: {
+          200: Type.Object({ changed: Changed, ...InvitationSchema.properties }, { description: 'The invitation.' }),
+        },
       },
       config: { scopes: ['moderation'], refusals: { ...refusals, invitation_not_found: 404 } },
     },
@@ -103,7 +105,8 @@ export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const { uses, note, reason } = request.body
       const actor = await getRequestActor(request, 'moderation')
       const change = { id: request.params.id, uses, note, until: endIn(request.body) }
-      return presentInvitation(await changeInvitation(request.services, actor, change, { reason }))
+      const { changed, invitation } = await changeInvitation(request.services, actor, change, { reason })
+      return { changed, ...presentInvitation(invitation) }
     },
   )
 

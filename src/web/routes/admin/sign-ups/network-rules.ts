@@ -233,7 +233,7 @@ const ipRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         body: Type.Object({ severity: Type.Optional(IpRuleSeveritySchema), ...settings }),
         response: { 200: ruleResponse },
       },
-      config,
+      config: { ...config, refusals: { ...config.refusals, own_address: 422 } },
     },
     async (request) => {
       const { rule, ...outcome } = await changeRule(request, TABLES.ip, request.params.id, request.body)
@@ -284,7 +284,7 @@ async function changeRule<Table extends NetworkRuleTable>(
 ) {
   const actor = await getRequestActor(request, 'moderation')
   const change = { table, id, severity, comment, until: endIn(until) }
-  return changeNetworkRule(request.services, actor, change, { reason, caseId })
+  return changeNetworkRule(request.services, actor, change, { reason, caseId, ownAddress: request.ip })
 }
 
 /** 201: the rule is new. */
