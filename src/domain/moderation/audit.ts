@@ -128,12 +128,17 @@ const CSV_COLUMNS = [
   'case_id',
   'batch_id',
   'undoes',
+  'actor_guid',
+  'client_id',
+  'trace_id',
   'hash',
 ]
 
 function lineOf(entry: AuditEntry): string {
-  const { id, at, actor, via, action, target, reason, before, after, caseId, batchId, undoes, hash } = entry
+  const { id, at, actor, via, clientId, action, target, reason, before, after } = entry
+  const { caseId, batchId, undoes, traceId, hash } = entry
   const cells = [id, at.toISOString(), actor.name, actor.role, via, action, target.type, target.guid, target.label]
   const changes = [before, after].map((values) => values && JSON.stringify(values))
-  return csvLine([...cells, reason, ...changes, caseId, batchId, undoes, hash.toString('hex')])
+  const origin = [actor.guid, clientId, traceId]
+  return csvLine([...cells, reason, ...changes, caseId, batchId, undoes, ...origin, hash.toString('hex')])
 }

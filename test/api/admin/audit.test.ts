@@ -76,7 +76,11 @@ describe('the audit log', () => {
     expect(lines.map(({ id }) => id)).toEqual(lines.map((_line, index) => index + 1))
     expect(lines.at(-1)).toMatchObject({ action: 'audit.export', actor: { name: 'adm' } })
     expect(csv).toContain(",'=1+1,")
-    expect(csv.split('\r\n')[0]).toContain('id,at,actor,role,via,action')
+    const [header, ...rows] = csv.trimEnd().split('\r\n')
+    expect(header).toBe(
+      'id,at,actor,role,via,action,target_type,target_guid,target,reason,before,after,case_id,batch_id,undoes,actor_guid,client_id,trace_id,hash',
+    )
+    expect(rows.at(-1)).toMatch(new RegExp(`,audit\\.export,.*,${adm.person.guid},[^,]*,[0-9a-f]{32},[0-9a-f]{64}$`))
   })
 
   it('cannot be changed: the database refuses UPDATE, DELETE and TRUNCATE', async () => {
