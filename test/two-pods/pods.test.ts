@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe } from 'vitest'
 import { type CompletePods, startCompletePods } from '../support/processes/complete-pod.js'
+import { describeBlocks } from './blocks.js'
 import { describeClientApps } from './client-apps.js'
 import { describeDeliveries } from './deliveries.js'
 import { describeDiscovery } from './discovery.js'
@@ -21,4 +22,5 @@ describe('pods as their operators run them', () => {
   describePhotos(() => pods)
   describeRelays(() => pods)
   describeClientApps(() => pods)
+  describeBlocks(() => pods)
 })
