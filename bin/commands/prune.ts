@@ -43,7 +43,7 @@ export function pruneCommand(program: Command): void {
     )
     .option('--dry-run', 'remove nothing; show what would be removed and what stays')
     .addOption(new Option('--category <name>', 'only this category').choices([...PRUNE_CATEGORIES]))
-    .option('--older-than <days>', 'instead of the days of the settings, like 90d; needs --category', readDays)
+    .option('--older-than <days>', 'instead of the days of the settings, like 90d', readDays)
     .option('--limit <rows>', 'remove at most <rows> rows of each category', readCount)
     .option('--with-comments', 'also posts with comments, which cannot be fetched again from every pod')
     .option('--include-unfetchable', 'also private posts, and posts of closed pods and accounts')
@@ -57,15 +57,16 @@ export function pruneCommand(program: Command): void {
 }
 
 async function run({ dryRun = false, category, olderThan, limit, ...options }: PruneCommandOptions): Promise<void> {
-  if (olderThan !== undefined) {
-    if (category === undefined) throw new CommandError('--older-than needs --category.')
-    if (olderThan < MIN_DAYS[category]) {
-      throw new CommandError(`--older-than must be at least ${MIN_DAYS[category]} days for ${category}.`)
-    }
-  }
   if (options.files) {
     if (category !== undefined) throw new CommandError('--files is a category of its own: leave out --category.')
+    if (olderThan !== undefined) throw new CommandError('--files has an age of its own: leave out --older-than.')
     return runFiles(dryRun, options)
+  }
+  const categories = category === undefined ? PRUNE_CATEGORIES : [category]
+  for (const each of categories) {
+    if (olderThan !== undefined && olderThan < MIN_DAYS[each]) {
+      throw new CommandError(`--older-than must be at least ${MIN_DAYS[each]} days for ${each}.`)
+    }
   }
   const progress = showProgress()
   const reports: PruneReport[] = []
@@ -77,7 +78,7 @@ async function run({ dryRun = false, category, olderThan, limit, ...options }: P
   }
   await runInterruptible(describeInterruption, (signal) =>
     withPod(async (services) => {
-      for (const each of category === undefined ? PRUNE_CATEGORIES : [category]) {
+      for (const each of categories) {
         const days = olderThan ?? retentionDays(services.config, each)
         if (days === 0) continue
         const work = {
@@ -85,6 +86,7 @@ async function run({ dryRun = false, category, olderThan, limit, ...options }: P
           days,
           withComments: options.withComments ?? services.config.retention.withComments,
           includeUnfetchable: options.includeUnfetchable ?? false,
+          notificationDays: retentionDays(services.config, 'notifications'),
           limit,
           signal,
           report: progress.report,

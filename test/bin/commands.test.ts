@@ -338,6 +338,19 @@ describe('the commands', { timeout: 180_000 }, () => {
       expect(past.stdout).toMatch(/^last sweep {10}never\nlast backup {9}never$/m)
     })
 
+    it('prune removes what is older than a number of days in one category or in all', async () => {
+      const preview = async (...options: string[]) => {
+        const { categories } = await json('prune', '--dry-run', '--older-than', '90d', ...options)
+        return categories.map(({ category, days }: { category: string; days: number }) => `${category} ${days}`)
+      }
+      expect(await preview()).toEqual(['posts 90', 'notifications 90', 'dead 90', 'tombstones 90'])
+      expect(await preview('--category', 'posts')).toEqual(['posts 90'])
+      expect(await pod(['prune', '--older-than', '30d'], settings)).toMatchObject({
+        code: 1,
+        stderr: '--older-than must be at least 90 days for tombstones.\n',
+      })
+    })
+
     it('status counts the files of moved photos, doctor names overdue ones, and prune --files deletes these', async () => {
       const { personId } = await open.db('users').where({ username: 'alice' }).first()
       const photo = { guid: 'moved-photo-0123456789', authorId: personId, name: 'moved.png', public: true }

@@ -47,6 +47,7 @@ const options = (more: Partial<PruneOptions> = {}): PruneOptions => ({
   days: 90,
   withComments: false,
   includeUnfetchable: false,
+  notificationDays: 365,
   signal,
   ...more,
 })
@@ -86,6 +87,11 @@ const reasons: Readonly<Record<string, () => Promise<Post>>> = {
     await addPost(test.pod, { id: local.personId }, { type: 'Reshare', rootId: post.id, text: '' })
     return post
   },
+  async 'reshared: by a remote person, lately'() {
+    const post = await addOldPost()
+    await addPost(test.pod, author, { type: 'Reshare', rootId: post.id, text: '' })
+    return post
+  },
   async 'mentions_local_person: in a comment'() {
     const post = await addOldPost()
     const commentId = await insert('comments', { guid: newGuid(), authorId: author.id, postId: post.id, text: 'x' })
@@ -112,6 +118,12 @@ const reasons: Readonly<Record<string, () => Promise<Post>>> = {
   async notified() {
     const post = await addOldPost()
     await insert('notifications', { guid: newGuid(), userId: local.userId, type: 'also_commented', postId: post.id })
+    return post
+  },
+  async 'notified: the notification was read lately'() {
+    const post = await addOldPost()
+    const row = { guid: newGuid(), userId: local.userId, type: 'also_commented', postId: post.id }
+    await insert('notifications', { ...row, read: true, updatedAt: new Date(Date.now() - 80 * 86_400_000) })
     return post
   },
   async hidden_or_muted() {
@@ -215,10 +227,61 @@ it('an old remote post is removed; one that a local person has touched, or that 
   }
 })
 
+it('a root is removed in the run that removes its last reshare, and stays with a reshare that stays', async () => {
+  const [forgotten, liked] = [await addOldPost(), await addOldPost()]
+  const reshareOf = ({ id }: Post) => addOldPost({ type: 'Reshare', rootId: id, text: '' })
+  const reshares = [await reshareOf(forgotten), await reshareOf(liked)]
+  await insert('likes', { guid: newGuid(), authorId: local.personId, postId: reshares[1]?.id })
+
+  const preview = await previewPrune(test.pod, options())
+  expect(preview.rows).toBe(2)
+  expect(await prune(test.pod, options())).toEqual(preview)
+
+  expect(await Promise.all([forgotten, liked, ...reshares].map(isStored))).toEqual([false, true, false, true])
+})
+
+it('a root stays while a reshare is left for the next run, because another transaction has locked it', async () => {
+  const root = await addOldPost()
+  const reshare = await addOldPost({ type: 'Reshare', rootId: root.id, text: '' })
+  await test.pod.db.transaction(async (transaction) => {
+    await transaction.raw('select from posts where id = ? for key share', [reshare.id])
+    expect(await prune(test.pod, options())).toMatchObject({ rows: 0 })
+  })
+  expect(await prune(test.pod, options())).toMatchObject({ rows: 2 })
+})
+
+it('a reshare with very many comments is removed, and its root keeps its counter', async () => {
+  const followed = await addRemotePerson(test.pod, 'followed-too@q.example')
+  await insert('contacts', { userId: local.userId, personId: followed.id, receiving: true })
+  const root = await addOldPost({ resharesCount: 1 }, followed)
+  const reshare = await addOldPost({ type: 'Reshare', rootId: root.id, text: '' })
+  await test.pod.db.raw(
+    `insert into comments (guid, author_id, post_id, text)
+     select md5(number::text), ?, ?, 'x' from generate_series(1, 1001) as number`,
+    [author.id, reshare.id],
+  )
+
+  await prune(test.pod, options({ withComments: true }))
+
+  expect(await test.pod.db('posts').where({ guid: reshare.guid })).toEqual([])
+  expect(await test.pod.db('posts').where({ id: root.id }).select('resharesCount')).toEqual([{ resharesCount: 1 }])
+})
+
+it('a notification that was read before its limit keeps no post', async () => {
+  const post = await addOldPost()
+  const row = { guid: newGuid(), userId: local.userId, type: 'also_commented', postId: post.id }
+  await insert('notifications', { ...row, read: true, updatedAt: OLD })
+
+  expect(await prune(test.pod, options({ notificationDays: 0 }))).toMatchObject({ rows: 0 })
+  expect(await prune(test.pod, options({ notificationDays: 90 }))).toMatchObject({ rows: 1 })
+})
+
 it('a run removes at most the given number of rows, and the next one the rest', async () => {
   const posts = [await addOldPost(), await addOldPost(), await addOldPost()]
 
-  expect(await prune(test.pod, options({ limit: 2 }))).toMatchObject({ rows: 2 })
+  const preview = await previewPrune(test.pod, options({ limit: 2 }))
+  expect(preview.rows).toBe(2)
+  expect(await prune(test.pod, options({ limit: 2 }))).toEqual(preview)
   expect((await Promise.all(posts.map(isStored))).filter(Boolean)).toHaveLength(1)
   expect(await prune(test.pod, options())).toMatchObject({ rows: 1 })
 })

@@ -21,7 +21,13 @@ it('a removed post is stored again with a late comment, without a request in the
   await pod.db('posts').update({ createdAt: old, storedAt: old, interactedAt: old })
   const before = fakePods.requests.length
 
-  const options = { days: DAYS, withComments: false, includeUnfetchable: false, signal: new AbortController().signal }
+  const options = {
+    days: DAYS,
+    withComments: false,
+    includeUnfetchable: false,
+    notificationDays: 365,
+    signal: new AbortController().signal,
+  }
   expect(await prune(pod, { category: 'posts', ...options })).toMatchObject({ rows: 1 })
   expect(await pod.rows('posts', 'tombstones', 'outbox')).toEqual([0, 0, 0])
   expect(fakePods.requests.length).toBe(before)

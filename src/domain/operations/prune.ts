@@ -16,6 +16,8 @@ import type { Services } from '../../services/services.js'
 const ROW_BATCH_SIZE = 500
 /** Rows that one statement of a preview reads. */
 const PREVIEW_ROWS = 2_000
+/** Posts are read from the newest one: reshares are removed before their roots. */
+const ABOVE_ALL_IDS = Number.MAX_SAFE_INTEGER
 /** Pause between batches, as a multiple of the batch duration: the removal works for a fifth of the time. */
 const REST_FACTOR = 4
 
@@ -27,6 +29,8 @@ export interface PruneOptions {
   readonly days: number
   readonly withComments: boolean
   readonly includeUnfetchable: boolean
+  /** Days for which read notifications are kept, and posts because of them; 0: forever. */
+  readonly notificationDays: number
   /** Maximum number of removed rows. Undefined: all. */
   readonly limit?: number | undefined
   readonly signal: AbortSignal
@@ -52,25 +56,26 @@ export function retentionDays({ retention }: Pick<Config, 'retention'>, category
 
 /** Counts the rows that `prune` would remove, and the rows that stay, by reason. Writes nothing. */
 export async function previewPrune({ db }: Pick<Services, 'db'>, options: PruneOptions): Promise<PruneReport> {
-  const { category, days, signal } = options
-  if (category !== 'posts') return { category, days, ...(await previewRows(db, category, days)), kept: {} }
+  const { category, days, limit = Number.POSITIVE_INFINITY, signal } = options
+  if (category !== 'posts') return { category, days, ...(await previewRows(db, category, days, limit)), kept: {} }
   let report = emptyReport(options)
-  const reportRead = await postProgress(db, options, 0)
-  for (let after = 0; ; ) {
+  const reportRead = await postProgress(db, options, ABOVE_ALL_IDS)
+  for (let before = ABOVE_ALL_IDS; report.rows < limit; ) {
     signal.throwIfAborted()
-    const chunk = await previewPosts(db, options, after, PREVIEW_ROWS)
+    const chunk = await previewPosts(db, options, { before, rows: PREVIEW_ROWS, limit: limit - report.rows })
     report = addChunk(report, chunk)
-    if (chunk.lastId === null) return report
-    after = chunk.lastId
-    reportRead(after)
+    if (chunk.lastId === null) break
+    before = chunk.lastId
+    reportRead(before)
   }
+  return report
 }
 
 /** Removes old rows in small transactions, and is busy for a fifth of the time. An interrupted run is continued by the next one. */
 export async function prune(services: Pick<Services, 'db'>, options: PruneOptions): Promise<PruneReport> {
   const { category } = options
   const report = await (category === 'posts'
-    ? pruneOldPosts(services, options, 0)
+    ? pruneOldPosts(services, options, ABOVE_ALL_IDS)
     : pruneRows(services, options, category))
   await recordPruneStep(services.db, category, { removed: report.rows, found: foundRows(report) })
   return report
@@ -87,17 +92,17 @@ export async function continuePrune(
   withinMs: number,
 ): Promise<Readonly<Partial<Record<PruneCategory, number>>>> {
   const signal = AbortSignal.timeout(withinMs)
-  const { withComments } = services.config.retention
+  const { withComments, notifications: notificationDays } = services.config.retention
   const removedRows: Partial<Record<PruneCategory, number>> = {}
   for (const category of PRUNE_CATEGORIES) {
     const days = retentionDays(services.config, category)
     if (days === 0 || signal.aborted) continue
     const start = INDEXED.has(category) ? 0 : await findPruneStart(services.db, category)
     if (start === undefined) continue
-    const options = { category, days, withComments, includeUnfetchable: false, signal }
+    const options = { category, days, withComments, includeUnfetchable: false, notificationDays, signal }
     const onStep = (step: PruneStep) => recordPruneStep(services.db, category, step)
     if (category === 'posts') {
-      removedRows.posts = (await pruneOldPosts(services, options, start, onStep)).rows
+      removedRows.posts = (await pruneOldPosts(services, options, start || ABOVE_ALL_IDS, onStep)).rows
     } else {
       const { rows } = await pruneRows(services, options, category)
       removedRows[category] = rows
@@ -118,16 +123,15 @@ async function pruneOldPosts(
   const retention: PostRetention = options
   let report = emptyReport(options)
   const reportRead = await postProgress(db, options, start)
-  for (let after = start; report.rows < limit && !signal.aborted; ) {
+  for (let before = start; report.rows < limit && !signal.aborted; ) {
     const began = performance.now()
-    const rows = Math.min(ROW_BATCH_SIZE, limit - report.rows)
-    const chunk = await prunePosts(db, retention, after, rows)
+    const chunk = await prunePosts(db, retention, { before, rows: ROW_BATCH_SIZE, limit: limit - report.rows })
     const step = addChunk(emptyReport(options), chunk)
     await onStep?.({ removed: step.rows, found: foundRows(step), lastId: chunk.lastId })
     report = addChunk(report, chunk)
     if (chunk.lastId === null) break
-    after = chunk.lastId
-    reportRead(after, `${report.rows} removed`)
+    before = chunk.lastId
+    reportRead(before, `${report.rows} removed`)
     await pauseAfterBatch(began, signal)
   }
   return report
@@ -140,8 +144,8 @@ async function postProgress(
   start: number,
 ): Promise<(lastId: number, note?: string) => void> {
   if (report === undefined) return () => undefined
-  const total = (await findNewestPostId(db)) - start
-  return (lastId, note) => report({ step, done: lastId - start, total: Math.max(total, lastId - start), note })
+  const total = Math.min(await findNewestPostId(db), start)
+  return (lastId, note) => report({ step, done: total - lastId, total, note })
 }
 
 async function pruneRows(

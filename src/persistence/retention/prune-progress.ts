@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryRows } from '../database/database.js'
 
-/** The last id that the unfinished removal of a category has read. Undefined: it was finished less than a day ago. */
+/** The last id that the unfinished removal of a category has read; 0: it begins. Undefined: it was finished less than a day ago. */
 export async function findPruneStart(db: Knex, category: string): Promise<number | undefined> {
   const [progress] = await queryRows<{
     readonly lastId: number

@@ -28,22 +28,23 @@ export interface RowPreview {
   readonly oldest: Date | null
 }
 
-export async function previewRows(db: Knex, category: RowCategory, days: number): Promise<RowPreview> {
-  const previews: RowPreview[] = []
+/** Describes the rows that a removal of at most `limit` rows would delete. */
+export async function previewRows(db: Knex, category: RowCategory, days: number, limit: number): Promise<RowPreview> {
+  let sum: RowPreview = { rows: 0, bytes: 0, oldest: null }
   for (const { table, time, where } of EXPIRING[category]) {
-    const preview = await queryRow<RowPreview>(
+    const { rows, bytes, oldest } = await queryRow<RowPreview>(
       db,
-      `select count(*)::integer as rows, coalesce(sum(pg_column_size(${table}.*)), 0)::float as bytes, min(${time}) as oldest
-       from ${table} where ${where} and ${time} < now() - cast(? as integer) * interval '1 day'`,
-      [days],
+      `select count(*)::integer as rows, coalesce(sum(bytes), 0)::float as bytes, min(time) as oldest
+       from (
+         select pg_column_size(${table}.*) as bytes, ${time} as time
+         from ${table} where ${where} and ${time} < now() - cast(? as integer) * interval '1 day'
+         limit ?
+       ) as expired`,
+      [days, Number.isFinite(limit) ? limit - sum.rows : null],
     )
-    previews.push(preview)
+    sum = { rows: sum.rows + rows, bytes: sum.bytes + bytes, oldest: earlier(sum.oldest, oldest) }
   }
-  return previews.reduce((one, other) => ({
-    rows: one.rows + other.rows,
-    bytes: one.bytes + other.bytes,
-    oldest: earlier(one.oldest, other.oldest),
-  }))
+  return sum
 }
 
 /** Deletes at most `limit` rows, and returns their number. Rows that others have locked are left for the next run. */

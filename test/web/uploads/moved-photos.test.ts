@@ -191,8 +191,8 @@ describe.each(['a folder', 'an S3 store', 'an S3 store that serves the pictures 
     await test.pod.db('photos').update({ postId: post.id })
     const removePosts = async () => {
       const { signal } = new AbortController()
-      const options = { category: 'posts', days: 90, withComments: false, includeUnfetchable: false, signal } as const
-      return (await prune(test.pod, options)).rows
+      const retention = { days: 90, withComments: false, includeUnfetchable: false, notificationDays: 0 }
+      return (await prune(test.pod, { category: 'posts', ...retention, signal })).rows
     }
     await moveAway('https://q.example/up/')
     expect([await removePosts(), await storedFiles()]).toEqual([0, 5]) // the files are served for 90 days
