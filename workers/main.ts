@@ -111,7 +111,10 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
   const operator = await buildOperatorApp({
     log: services.log,
     metrics,
-    readiness: () => readiness(workers, isClosing()),
+    readiness: async () => ({
+      ...(await readiness(workers, isClosing())),
+      ...(config.isolated && { isolated: true }),
+    }),
   })
   const admin = await listenForOperator(operator, config.adminListen, ADMIN_PORTS.worker)
   const watchdog = startWatchdog(workers, (health) => fail(new UnresponsiveQueuesError(health)))

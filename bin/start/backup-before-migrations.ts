@@ -21,11 +21,11 @@ interface Start {
 
 /**
  * Creates a backup if BACKUP_TO and BACKUP_RECIPIENTS are set and migrations of a new version are pending. A new pod has nothing to
- * back up. Throws a StartError if the backup fails: the tables are then as before.
+ * back up, and the backup of an isolated copy would count as the newest one of the original. Throws a StartError if the backup fails: the tables are then as before.
  */
 export async function backUpBeforeMigrations(config: Config, start: Start): Promise<void> {
-  const { backupTo, backupRecipients } = config
-  if (backupTo === undefined || backupRecipients === '') return
+  const { backupTo, backupRecipients, isolated } = config
+  if (backupTo === undefined || backupRecipients === '' || isolated) return
   const { applied, pending } = await migrationStatus(start.db)
   if (applied.length === 0 || pending.length === 0) return
   start.log.info({ pending: pending.length }, 'backup before migrations started')

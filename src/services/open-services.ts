@@ -173,9 +173,13 @@ function openOperatorLocales(config: Config): Locales {
   }
 }
 
-/** Opens the tracer. Its modules are loaded only if tracing is on. */
-async function openTracing({ tracing }: Pick<Config, 'tracing'>, kind: ProcessKind, log: Logger) {
-  if (tracing === undefined || kind === 'command') return undefined
+/** Opens the tracer. Its modules are loaded only if tracing is on. An isolated copy would send the spans of its original again. */
+async function openTracing(
+  { tracing, isolated }: Pick<Config, 'tracing' | 'isolated'>,
+  kind: ProcessKind,
+  log: Logger,
+) {
+  if (tracing === undefined || isolated || kind === 'command') return undefined
   const { openTracer } = await import('../operations/tracing/open-tracer.js')
   return openTracer(tracing, kind, log)
 }
@@ -208,9 +212,12 @@ export function queueSettings(config: Config, databaseUrl: string): Omit<QueueSe
   return { redisUrl, redisReplicas, databaseUrl, prefix: queuePrefix(config) }
 }
 
-/** Two pods may share a Redis; the queue's own keys have colons, so that of a pod has none. */
-export function queuePrefix(config: Pick<Config, 'host'>): string {
-  return `pod-${config.host.replaceAll(/[^a-z0-9.]/g, '-')}`
+/**
+ * Two pods may share a Redis; the queue's own keys have colons, so that of a pod has none. An isolated copy has the host of its original,
+ * and would take accepted messages from it.
+ */
+export function queuePrefix({ host, isolated }: Pick<Config, 'host' | 'isolated'>): string {
+  return `pod-${host.replaceAll(/[^a-z0-9.]/g, '-')}${isolated ? '-isolated' : ''}`
 }
 
 function limitsOf(config: Config, kind: ProcessKind) {

@@ -824,12 +824,13 @@ describe('a start of a newer version', () => {
     const folder = join(place.dataDir, 'backups')
     const { recipient, identity } = await generateBackupKey()
     const environment = { POD_URL: 'https://pod.example', DATA_DIR: place.dataDir, DATABASE_URL: place.url, SECRET_KEY }
-    const start = (BACKUP_TO: string) =>
-      backUpBeforeMigrations(readConfig({ ...environment, BACKUP_TO, BACKUP_RECIPIENTS: recipient }), {
+    const start = (BACKUP_TO: string, settings: NodeJS.ProcessEnv = {}) =>
+      backUpBeforeMigrations(readConfig({ ...environment, ...settings, BACKUP_TO, BACKUP_RECIPIENTS: recipient }), {
         ...{ db: place.db, databaseUrl: place.url, log: testLog(), signal: uninterrupted.signal },
       })
 
     await expect(start('/dev/null/folder')).rejects.toThrow(/^Backup before migrations failed: .*cannot be/)
+    await start('/dev/null/folder', { ISOLATED: 'true' }) // its backups would be taken for those of the original
     await start(folder)
     await migrate(place.db)
     await start(folder)

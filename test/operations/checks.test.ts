@@ -70,6 +70,22 @@ async function checkThrough(proxy: Proxy) {
 }
 
 describe('the checks of the pod at its own address', () => {
+  it('are not made by an isolated copy, whose address is that of its original', async () => {
+    let requests = 0
+    const server = await serveHttps({ key, cert: read('pod.example.pem') }, (_request, response) => {
+      requests += 1
+      response.end()
+    })
+    const isolated = { ...pod.pod, config: { ...pod.pod.config, isolated: true } }
+    const findings = await runChecks(isolated, { via: { host: '127.0.0.1', port: server.port }, ca })
+    await server.close()
+
+    expect(findings).toEqual([
+      { check: 'address', state: 'warn', message: expect.stringContaining('This copy of the pod is isolated') },
+    ])
+    expect(requests).toBe(0)
+  })
+
   it('find no fault with a correct proxy, and are stored for API and metrics', async () => {
     const found = await checkThrough({})
     expect(found).toEqual({

@@ -1,6 +1,12 @@
 import { connectToMailServer } from '../../domain/mail/mail-operations.js'
 import { checkMail } from '../../domain/operations/check-mail.js'
-import { type CheckResult, checkFailure, checkPassed, withCheckFailure } from '../../domain/operations/check-result.js'
+import {
+  type CheckResult,
+  checkFailure,
+  checkPassed,
+  checkWarning,
+  withCheckFailure,
+} from '../../domain/operations/check-result.js'
 import { claimChecks, replaceChecks } from '../../persistence/operations/checks.js'
 import type { Services } from '../../services/services.js'
 import { type AddressFindings, checkOwnAddress } from './check-address.js'
@@ -9,11 +15,18 @@ import type { OwnRequestOptions } from './own-request.js'
 
 type CheckDependencies = Pick<Services, 'config' | 'db' | 'log' | 'now'>
 
+/** The address of an isolated copy is that of its original. */
+const NOT_CHECKED = checkWarning(
+  'address',
+  'This copy of the pod is isolated (ISOLATED): it requests no address and connects to no mail server.',
+)
+
 /** Checks the pod from outside, and stores the results for the console, the API and the metrics. */
 export async function runChecks(
   services: CheckDependencies,
   options: OwnRequestOptions = {},
 ): Promise<readonly CheckResult[]> {
+  if (services.config.isolated) return [NOT_CHECKED]
   let certificateEndsAt: AddressFindings['certificateEndsAt']
   const address = await withCheckFailure('address', async () => {
     const addressResults = await checkOwnAddress(services, services.now(), options)
