@@ -19,7 +19,7 @@ export function readS3(variables: StorageVariables, faults: string[]): S3Setting
     endpoint,
     region: variables.S3_REGION,
     bucket,
-    prefix: variables.S3_PREFIX,
+    prefix: /(^|\/)$/.test(variables.S3_PREFIX) ? variables.S3_PREFIX : `${variables.S3_PREFIX}/`,
     accessKeyId: id,
     secretAccessKey: secret,
     isPathStyle: variables.S3_PATH_STYLE === undefined ? endpoint !== undefined : variables.S3_PATH_STYLE === 'true',

@@ -3,12 +3,12 @@ import { choice, folder, httpAddress, setting, text } from '../schemas.js'
 export const PICTURE_VARIABLES = {
   UPLOADS_DIR: setting(
     folder,
-    'Directory of pictures, shared by all web processes and all workers that serve the queue `photos`. Back it up with the database',
+    'Directory of pictures and of uploaded archives of accounts, shared by all web processes and all workers that serve the queue `photos`. Back it up with the database',
     { whenNotSet: '`uploads` in `DATA_DIR`', example: 'var/uploads' },
   ),
   STORAGE: setting(
     choice(['folder', 's3'], 'folder'),
-    'Where pictures are stored: `folder` (`UPLOADS_DIR`), or `s3` (a bucket of an S3-compatible store, so that web and worker processes need no common folder)',
+    'Where pictures are stored: `folder` (`UPLOADS_DIR`), or `s3` (a bucket of an S3-compatible store, so that web and worker processes need no common folder, except for `IMPORTS=on`)',
   ),
   S3_ENDPOINT: setting(httpAddress, 'The address of the S3-compatible store, like `https://s3.example`', {
     whenNotSet: 'Amazon',
@@ -31,8 +31,8 @@ export const PICTURE_VARIABLES = {
     {
       type: 'string',
       default: '',
-      pattern: '^([A-Za-z0-9_.-]+/)*$',
-      description: 'a path like pod/ that ends with a slash',
+      pattern: '^([A-Za-z0-9_.-]+/)*[A-Za-z0-9_.-]*$',
+      description: 'a path like pod/ without a slash at the beginning',
     },
     'A prefix of all object names, like `pod/`',
     { example: 'pod/' },

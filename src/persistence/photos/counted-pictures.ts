@@ -47,6 +47,7 @@ export function countFailures(storage: PictureStorage): CountedPictures {
     storeExport: countRequests('write', storage.storeExport),
     openExport: countRequests('read', storage.openExport),
     deleteExports: countRequests('delete', storage.deleteExports),
+    ...(storage.linkTo && { linkTo: countRequests('read', storage.linkTo) }),
   }
 }
 

@@ -47,10 +47,5 @@ export function openMovingPictures(target: PictureStorage, source: PictureStorag
       await source.delete(names)
       await target.delete(names)
     },
-    ...(target.linkTo && {
-      async linkTo(name: string) {
-        return (await target.find(name)) === undefined ? undefined : target.linkTo?.(name)
-      },
-    }),
   }
 }

@@ -118,7 +118,11 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
     async deleteExports(names) {
       for (const name of names) await s3.remove(exportKey(name))
     },
-    linkTo: (name) => s3.presign(imageKey(name), LINK_SECONDS),
+    // The store would answer a link to a missing picture itself, and the pod may know another place.
+    async linkTo(name) {
+      const object = await s3.head(imageKey(name))
+      return object && s3.presign(imageKey(name), LINK_SECONDS)
+    },
   }
 }
 

@@ -117,6 +117,21 @@ describe('pictures in an S3 store', () => {
       200,
       (await get(name)).rawPayload.length,
     ])
+
+    expect((await other.app.inject('/uploads/images/aaaa.png')).statusCode).toBe(404)
+    store.fail(503)
+    expect((await other.app.inject(`/uploads/images/${name}`)).statusCode).toBe(503)
+    store.fail(undefined)
+  })
+
+  it('are sent in their original size, with a redirect of all others, until a missing size is made', async () => {
+    const name = await upload()
+    await using other = await startPhotoPod({ environment: { ...store.environment, S3_DELIVERY: 'redirect' } })
+    await api.pod.pictures.delete([`thumb_small_${name}`])
+
+    const { statusCode, headers } = await other.app.inject(`/uploads/images/thumb_small_${name}`)
+
+    expect([statusCode, headers['cache-control']]).toEqual([200, 'no-store'])
   })
 
   it('are named at the CDN in API responses and on pages, and at the pod for other pods', async () => {
@@ -189,6 +204,9 @@ describe('pictures in an S3 store', () => {
     await check({})
     expect(() => readConfig({ STORAGE: 's3' })).toThrow('An S3 store needs S3_BUCKET')
     expect(() => readConfig({ ...store.environment, S3_ENDPOINT: 'ftp://x' })).toThrow('S3_ENDPOINT')
+    const prefixOf = (prefix: string) => readConfig({ ...store.environment, S3_PREFIX: prefix }).s3?.prefix
+    expect(['', 'pod', 'pod/', 'a/b'].map(prefixOf)).toEqual(['', 'pod/', 'pod/', 'a/b/'])
+    expect(() => prefixOf('/pod')).toThrow('S3_PREFIX')
   })
 
   it('do not stop a start while the store does not answer', async () => {

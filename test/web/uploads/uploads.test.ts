@@ -70,6 +70,28 @@ describe('GET /uploads/images/:name', () => {
     expect((await pod.inject({ method: 'HEAD', url: '/uploads/images/b2.png' })).statusCode).toBe(404)
   })
 
+  it('sends a part to GET alone, and the whole picture if the client has the beginning of another one', async () => {
+    const range = 'bytes=1-2'
+    const etag = String((await get('a1.png')).headers.etag)
+    const head = await pod.inject({ method: 'HEAD', url: '/uploads/images/a1.png', headers: { range } })
+    const answers = [
+      await get('a1.png', { range, 'if-range': etag }),
+      await get('a1.png', { range, 'if-range': '"another"' }),
+      await get('a1.png', { range, 'if-range': 'Mon, 30 Nov 2026 00:00:00 GMT' }),
+    ]
+
+    expect(answers.map(({ statusCode, body }) => `${statusCode} ${body}`)).toEqual([
+      '206 1.',
+      '200 a1.png',
+      '200 a1.png',
+    ])
+    expect([head.statusCode, head.headers['content-length'], head.headers['content-range']]).toEqual([
+      200,
+      '6',
+      undefined,
+    ])
+  })
+
   it('serves the imported photos of each person under their old names', async () => {
     const guids = ['1', '2'].map((digit) => digit.repeat(32))
     for (const guid of guids) {
