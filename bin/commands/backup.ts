@@ -139,7 +139,7 @@ export function backupCommands(program: Command): void {
     .description('Restores a backup into an empty database and an empty folder of pictures. The pod must be stopped.')
     .option('--identity <file>', 'file with the identity that decrypts the backup')
     .option('--passphrase', 'decrypt with the passphrase of the backup, typed by hand')
-    .option('--pictures-to <folder>', 'where pictures are written; default: UPLOADS_DIR')
+    .option('--pictures-to <store>', 'where pictures are written: a folder, or s3; default: as STORAGE says')
     .option('--replace', 'rename the existing database, pictures and secret key; nothing is deleted')
     .option('--confirm <host>', 'the host of the pod, to confirm --replace without being asked')
     .option('--end-tokens', 'end the access of all applications')
@@ -352,8 +352,7 @@ async function restore(target: string, id: string, options: RestoreOptions): Pro
   const repository = openRepository(target, backupS3)
   const manifest = await requireManifest(repository, id)
   const settings = await readCommandConfig(process.env)
-  const { picturesTo: uploadsDir = settings.uploadsDir } = options
-  const config = { ...settings, uploadsDir }
+  const config = { ...settings, ...storageOf(options.picturesTo, settings) }
   const identities = await withPrompts(async (prompts) => {
     const found = await identitiesOf(prompts, repository, options)
     if (found === undefined && manifest.recipients.length > 0) throw new CommandError(describeMissingIdentity(manifest))
@@ -382,6 +381,19 @@ async function restore(target: string, id: string, options: RestoreOptions): Pro
     { id, rows, messages, pictures, lost_pictures, closed_accounts, renamed },
     describeRestored(manifest, restored),
   )
+}
+
+/** The store into which pictures are restored, if the option names another one than the settings. */
+function storageOf(
+  target: string | undefined,
+  { s3 }: Config,
+): Partial<Pick<Config, 'storage' | 'uploadsFallback' | 'uploadsDir'>> {
+  if (target === undefined) return {}
+  if (target !== 's3') return { storage: 'folder', uploadsFallback: undefined, uploadsDir: target }
+  if (s3 === undefined) {
+    throw new CommandError('--pictures-to s3 needs S3_BUCKET, S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY.')
+  }
+  return { storage: 's3', uploadsFallback: undefined }
 }
 
 function describeMissingIdentity({ passphrase_identity: identity }: Manifest): string {

@@ -129,6 +129,30 @@ describe('pod backup on the embedded database', { timeout: 180_000 }, () => {
     after.child.kill('SIGTERM')
     await after.ended
 
+    const elsewhere = { DATA_DIR: join(folder.path, 'elsewhere'), BACKUP_TO: target }
+    const s3 = { S3_ENDPOINT: 'http://127.0.0.1:1', S3_BUCKET: 'b', S3_ACCESS_KEY_ID: 'k', S3_SECRET_ACCESS_KEY: 's' }
+    const restoreTo = (store: string) => [
+      'backup',
+      'restore',
+      target,
+      id,
+      '--identity',
+      identity,
+      '--pictures-to',
+      store,
+    ]
+    expect(await pod(restoreTo('s3'), elsewhere)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('S3_BUCKET'),
+    })
+    expect(await pod(restoreTo('s3'), { ...elsewhere, ...s3 })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('The S3 store cannot be used'),
+    })
+    const picturesFolder = join(folder.path, 'pictures')
+    await json(restoreTo(picturesFolder), { ...elsewhere, ...s3, STORAGE: 's3' })
+    expect(readdirSync(join(picturesFolder, 'images')).sort()).toEqual(pictures)
+
     const full = await pod(['backup', 'restore', target, id, '--identity', identity], settings)
     expect(full).toMatchObject({ code: 1, stderr: expect.stringContaining('the database has tables') })
     const unconfirmed = await pod(['backup', 'restore', target, id, '--identity', identity, '--replace'], settings, {
