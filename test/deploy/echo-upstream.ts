@@ -14,8 +14,8 @@ export interface EchoUpstream {
   readonly requests: readonly ForwardedRequest[]
   /** Sends an event to each open stream. */
   sendEvent(text: string): void
-  /** Answers the next requests with this status. */
-  answerWith(status: number): void
+  /** Answers the next requests with this status, or breaks their connections. */
+  answerWith(status: number | 'break'): void
   close(): Promise<void>
 }
 
@@ -23,7 +23,7 @@ export interface EchoUpstream {
 export async function startEchoUpstream(port = 0): Promise<EchoUpstream> {
   const requests: ForwardedRequest[] = []
   const streams = new Set<import('node:http').ServerResponse>()
-  let status = 200
+  let status: number | 'break' = 200
   const server = createServer((request, response) => {
     let bytes = 0
     request.on('data', (chunk: Buffer) => {
@@ -40,6 +40,7 @@ export async function startEchoUpstream(port = 0): Promise<EchoUpstream> {
         streams.add(response)
         return
       }
+      if (status === 'break') return void request.socket.destroy()
       response.writeHead(status, { 'content-type': 'application/json' })
       response.end(JSON.stringify(forwarded))
     })

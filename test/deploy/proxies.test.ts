@@ -163,6 +163,20 @@ describe.each(proxies.filter(({ program }) => program !== undefined))('$name', (
 
     expect(log).not.toContain('secret-')
   })
+
+  it('writes no token into its log of errors', async () => {
+    upstream.answerWith('break')
+    const { status } = await askProxy(proxy, '/api/v1/streams/main?access_token=secret-in-query', {
+      headers: { authorization: 'Bearer secret-in-header', referer: 'https://x/?secret-referer' },
+    })
+    upstream.answerWith(200)
+    await askProxy(proxy, '/')
+    await proxy.close()
+
+    expect(status).toBe(502)
+    expect(await proxy.readErrorLog()).not.toContain('secret-')
+    expect(await proxy.readLog()).toMatch(/streams\/main" 502|"uri":"\/api\/v1\/streams\/main".*"status":502/)
+  })
 })
 
 describe.runIf(caddy)('Caddy without a web process', () => {

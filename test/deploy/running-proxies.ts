@@ -18,6 +18,8 @@ export interface RunningProxy {
   readonly http: number
   /** Everything in its access log. */
   readLog(): Promise<string>
+  /** Everything in its log of errors. */
+  readErrorLog(): Promise<string>
   close(): Promise<void>
 }
 
@@ -48,6 +50,7 @@ export async function startNginx(
     .replace('limit_conn pod_connections 200;', `limit_conn pod_connections ${NGINX_CONNECTIONS};`)
     .replace('/var/cache/nginx/pod', join(folder, 'cache'))
     .replace('/var/log/nginx/pod.log', join(folder, 'access.log'))
+    .replace('/var/log/nginx/pod-error.log', join(folder, 'pod-error.log'))
   const bodies = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
   await writeFile(
     join(folder, 'nginx.conf'),
@@ -63,6 +66,10 @@ export async function startNginx(
   return {
     ...{ http, https },
     readLog: () => readFile(join(folder, 'access.log'), 'utf8'),
+    async readErrorLog() {
+      const files = ['error.log', 'pod-error.log'].map((name) => readFile(join(folder, name), 'utf8').catch(() => ''))
+      return (await Promise.all(files)).join('')
+    },
     close: () => endProcess(child, 'SIGQUIT'),
   }
 }
@@ -79,7 +86,7 @@ export async function startCaddy(
       '{\n\tservers',
       `{\n\tadmin off\n\tskip_install_trust\n\tlocal_certs\n\thttp_port ${http}\n\thttps_port ${https}\n\tservers`,
     )
-    .replace('log {', `log {\n\t\toutput file ${join(folder, 'access.log')}`)
+    .replace(/(?<=POD_HOST[\s\S]*)log \{/, `log {\n\t\toutput file ${join(folder, 'access.log')}`)
   await writeFile(join(folder, 'Caddyfile'), site)
   const environment = {
     ...process.env,
@@ -91,11 +98,16 @@ export async function startCaddy(
   }
   const config = ['--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile')]
   await run(program, ['validate', ...config], { env: environment })
-  const child = spawn(program, ['run', ...config], { stdio: 'ignore', env: environment })
+  const child = spawn(program, ['run', ...config], { stdio: ['ignore', 'ignore', 'pipe'], env: environment })
+  let errors = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text
+  })
   await waitForPort(https)
   return {
     ...{ http, https },
     readLog: () => readFile(join(folder, 'access.log'), 'utf8'),
+    readErrorLog: async () => errors,
     close: () => endProcess(child, 'SIGTERM'),
   }
 }

@@ -35,6 +35,12 @@ describe('each systemd service', () => {
     expect(unit.filter((line) => /^(Requires|BindsTo|Requisite|PartOf)=.*pod-migrate/.test(line))).toEqual([])
   })
 
+  it('pod-migrate.service lets the command stop the embedded PostgreSQL', async () => {
+    const unit = (await readFile(join(units, 'pod-migrate.service'), 'utf8')).split('\n')
+
+    for (const line of ['KillMode=mixed', 'TimeoutStopSec=40', 'LimitNOFILE=65536']) expect(unit).toContain(line)
+  })
+
   it.each(services.slice(0, 3))('%s gives the pod time to stop by itself', async (name) => {
     const unit = (await readFile(join(units, name), 'utf8')).split('\n')
 
