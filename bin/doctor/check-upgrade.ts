@@ -35,6 +35,7 @@ export async function checkUpgrade(
   environment: NodeJS.ProcessEnv = {},
 ): Promise<readonly CheckResult[]> {
   return [
+    describeProgram(),
     checkSettings(environment),
     checkNode(process.versions.node),
     ...(await withCheckFailure('postgresql', async () => [checkPostgresql(await readServerProperties(db))])),
@@ -44,6 +45,14 @@ export async function checkUpgrade(
     ...(await withCheckFailure('backup', async () => [await checkBackup(db)])),
     ...(await withCheckFailure('processes', async () => [await checkProcesses(db)])),
   ]
+}
+
+/** All migrations are part of the program, so no version has to be installed in between. */
+function describeProgram(): CheckResult {
+  return checkPassed(
+    'program',
+    `This is version ${readSoftware().version}. Every earlier version can be upgraded to it directly.`,
+  )
 }
 
 /** Beginnings of names that only settings of the pod have. */

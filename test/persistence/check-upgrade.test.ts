@@ -11,6 +11,7 @@ import {
 } from '../../bin/doctor/check-upgrade.js'
 import { migrations } from '../../migrations/index.js'
 import { readConfig } from '../../src/config/config.js'
+import { readSoftware } from '../../src/config/software.js'
 import { migrate, migrateTo } from '../../src/persistence/database/migrate.js'
 import { recordHeartbeat } from '../../src/persistence/operations/processes.js'
 import { type OpenDatabase, openEmptyDatabase } from '../support/databases/test-database.js'
@@ -80,6 +81,12 @@ it.runIf(whyNoRedis() === undefined)('reads the version of a Redis', async () =>
   const findings = await checkUpgrade(database.db, { ...config, redisUrl: redis.url }).finally(() => redis.stop())
 
   expect(findings.find(({ check }) => check === 'redis')).toMatchObject({ state: 'ok' })
+})
+
+it('names its own version, and the oldest one that can be upgraded directly', async () => {
+  expect(await check()).toContain(
+    `ok: This is version ${readSoftware().version}. Every earlier version can be upgraded to it directly.`,
+  )
 })
 
 it('refuses a Node that is too old', () => {
