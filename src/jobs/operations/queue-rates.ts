@@ -19,7 +19,7 @@ export interface PerMinute {
 }
 
 /** How a run of a job ends: also the label `end` of `pod_jobs_run_total`. */
-export const JOB_ENDS = ['done', 'failed', 'put_back'] as const
+const JOB_ENDS = ['done', 'failed', 'put_back'] as const
 
 export interface QueueRates {
   /** Runs of jobs that ended, in all and by how they ended. */

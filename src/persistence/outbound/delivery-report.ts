@@ -15,13 +15,13 @@ export interface DeliveryReport {
   readonly skipped: readonly SkippedDelivery[]
 }
 
-export interface DeliveredCopy {
+interface DeliveredCopy {
   readonly host: string
   readonly port: number
   readonly at: string
 }
 
-export interface SkippedDelivery {
+interface SkippedDelivery {
   readonly host: string
   readonly port: number
   readonly reason: 'asleep' | 'blocked'
