@@ -94,6 +94,9 @@ it('the earlier moves of an archive are announced to the pods that it names, bef
   expect(await pod.db('people').where({ id: person.id }).first()).toMatchObject({ closedAt: expect.any(Date) })
 
   await sendDueAnnouncements(pod, forever)
+  // The pod of the first identity as well: its old addresses lead to the newest one.
+  const announcements = pod.db('migration_announcements').join('pods', 'pods.id', 'pod_id')
+  expect(await announcements.where({ host: 'a.example' }).pluck('wave')).toEqual([1, 1])
   const stored = await pod.db('account_migrations').orderBy('id').pluck('envelope')
   expect(told.received.map(({ body }) => body)).toEqual(stored)
 })

@@ -80,6 +80,7 @@ async function readHosts(archive: ArchiveOfMove, folder: string): Promise<NamedH
     }
   }
   addPerson(archive.oldAddress)
+  await forEachItem('migrations', (value) => addPerson(readMembers(value)?.['old_address']))
   await forEachItem('contacts', (value) => addPerson(readMembers(value)?.['account_id']))
   for (const list of ['others_comments', 'others_reactions'] as const) {
     await forEachItem(list, (value) => addPerson(readMembers(readMembers(value)?.['entity_data'])?.['author']))
