@@ -4,6 +4,7 @@ import { describeBlocks } from './blocks.js'
 import { describeClientApps } from './client-apps.js'
 import { describeDeliveries } from './deliveries.js'
 import { describeDiscovery } from './discovery.js'
+import { describeMoves } from './moves.js'
 import { describePhotos } from './photos.js'
 import { describeRelays } from './relays.js'
 
@@ -23,4 +24,5 @@ describe('pods as their operators run them', () => {
   describeRelays(() => pods)
   describeClientApps(() => pods)
   describeBlocks(() => pods)
+  describeMoves(() => pods)
 })
