@@ -51,8 +51,7 @@ export function addFormAction(app: FastifyInstance, action: FormAction): void {
   const pageOf = (request: FastifyRequest) => (typeof action.page === 'string' ? action.page : action.page(request))
   app.post(path, { config: { power }, schema: { hide: true } }, async (request, reply) => {
     try {
-      const outdated = await sendIfOutdated(request, reply, pageOf(request), action.current)
-      if (outdated !== undefined) return outdated
+      if (await sendIfOutdated(request, reply, pageOf(request), action.current)) return reply
       const outcome = await action.run(request, formText(request, 'confirm'), reply)
       const page = outcome instanceof ShowPage ? outcome.path : pageOf(request)
       return reply.redirect(withQuery(page, { flash }), 303)
@@ -68,17 +67,22 @@ export function addFormAction(app: FastifyInstance, action: FormAction): void {
   })
 }
 
-/** Shows the form and the current state if the form is of an earlier version; undefined: it is not. */
+/**
+ * Shows the form and the current state if the form is of an earlier version. Returns whether it is; never the reply, which would be
+ * awaited as a promise.
+ */
 export async function sendIfOutdated(
   request: FastifyRequest,
   reply: FastifyReply,
   page: string,
   readCurrent: FormAction['current'],
-): Promise<FastifyReply | undefined> {
+): Promise<boolean> {
   const version = formText(request, 'version')
-  if (version === undefined || readCurrent === undefined) return undefined
+  if (version === undefined || readCurrent === undefined) return false
   const current = await readCurrent(request)
-  return version === current.version ? undefined : sendOutdatedPage(request, reply, current.state, page)
+  if (version === current.version) return false
+  sendOutdatedPage(request, reply, current.state, page)
+  return true
 }
 
 /** Shows the reason why nothing was changed. */

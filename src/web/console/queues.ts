@@ -148,8 +148,10 @@ function addQueueActions(app: FastifyInstance): void {
     const options = { config: { power: 'administration' }, schema: { hide: true } } as const
     app.post(`/admin/queues/:name/${action}`, options, async (request, reply) => {
       const name = nameIn(request)
-      const outdated = await sendIfOutdated(request, reply, `/admin/queues/${name}`, () => currentQueue(request, name))
-      return outdated ?? run(request, reply, name)
+      const current = () => currentQueue(request, name)
+      return (await sendIfOutdated(request, reply, `/admin/queues/${name}`, current))
+        ? reply
+        : run(request, reply, name)
     })
   }
 

@@ -117,8 +117,7 @@ ${listCard(podTable(items, services.now()), {
     { title, flash, preview }: { title: string; flash: string; preview: (other: KnownPod) => Markup },
   ): void {
     app.post(`/admin/pods/:host/${name}`, { config: { power: needed }, schema }, async (request, reply) => {
-      const outdated = await sendIfOutdated(request, reply, pageOfPod(request), currentPod)
-      if (outdated !== undefined) return outdated
+      if (await sendIfOutdated(request, reply, pageOfPod(request), currentPod)) return reply
       const { pod: other } = await podIn(request)
       const label = formatAddressHost(other)
       if (!isConfirmed(request, label)) {
