@@ -86,7 +86,8 @@ export async function startCaddy(
       '{\n\tservers',
       `{\n\tadmin off\n\tskip_install_trust\n\tlocal_certs\n\thttp_port ${http}\n\thttps_port ${https}\n\tservers`,
     )
-    .replace(/(?<=POD_HOST[\s\S]*)log \{/, `log {\n\t\toutput file ${join(folder, 'access.log')}`)
+    // The log of the site, not that of errors in the global options.
+    .replace(/(?<=\{\$POD_HOST[\s\S]*)log \{/, `log {\n\t\toutput file ${join(folder, 'access.log')}`)
   await writeFile(join(folder, 'Caddyfile'), site)
   const environment = {
     ...process.env,
