@@ -154,6 +154,11 @@ const reasons: Readonly<Record<string, () => Promise<Post>>> = {
     await test.pod.db('movedPhotoFiles').insert({ photoId, name: 'x.png', movedAt: OLD })
     return post
   },
+  async only_copy_of_pictures() {
+    const post = await addOldPost()
+    await insert('photos', { guid: newGuid(), authorId: author.id, postId: post.id, name: 'y.png', public: true })
+    return post
+  },
   async private() {
     return addOldPost({ public: false })
   },

@@ -174,7 +174,8 @@ function reasonsBelowSql(post: string): string {
 
 /**
  * The first reason for which a post stays, apart from its reshares. Takes the aliases of its tables. Each exists() reads an index of
- * the table by post, comment or person.
+ * the table by post, comment or person. A picture without a remote path is a file of this pod, also if its author has moved away
+ * without photos: its row is deleted with the post, and its files with the row.
  */
 const ownReasonsSql = (post: string, author: string, pod: string) => `
     when ${post}.public_before_hiding is not null or exists (
@@ -210,6 +211,9 @@ const ownReasonsSql = (post: string, author: string, pod: string) => `
       select from photos join moved_photo_files as moved on moved.photo_id = photos.id
       where photos.post_id = ${post}.id and moved.deleted_at is null
     ) then 'files_served'
+    when exists (
+      select from photos where photos.post_id = ${post}.id and photos.remote_path is null
+    ) then 'only_copy_of_pictures'
     when not :includeUnfetchable and not ${post}.public then 'private'
     when not :includeUnfetchable and ${author}.closed_at is not null then 'author_closed'
     when not :includeUnfetchable and ${pod}.offline_since < now() - interval '14 days' then 'pod_gone'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadPrivateKey } from '../../../src/domain/accounts/private-keys.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
-import { prune } from '../../../src/domain/operations/prune.js'
+import { type PruneOptions, prune } from '../../../src/domain/operations/prune.js'
 import { listPhotoFiles } from '../../../src/domain/photos/photos.js'
 import { signMigration } from '../../../src/protocol/signatures/migration-signature.js'
 import { maintenanceHandlers } from '../../../workers/handlers/maintenance.js'
@@ -54,6 +54,7 @@ describe.each(['a folder', 'an S3 store', 'an S3 store that serves the pictures 
   afterEach(async () => {
     await test.pod.db('pods').update({ blockedAt: null })
     await test.pod.db('photos').delete()
+    await test.pod.db('posts').delete()
     await test.pod.db('outbox').delete()
   })
 
@@ -96,6 +97,19 @@ describe.each(['a folder', 'an S3 store', 'an S3 store that serves the pictures 
     const found = await Promise.all(listPhotoFiles(name).map((file) => test.pod.pictures.find(file)))
     return found.filter((file) => file !== undefined).length
   }
+  /** A post of the account with the photo, older than every limit. */
+  async function addOldPost(): Promise<{ readonly id: number }> {
+    const old = new Date(Date.now() - 400 * 86_400_000)
+    const { id } = await addPost(test.pod, ann)
+    await test.pod.db('posts').where({ id }).update({ createdAt: old, storedAt: old, interactedAt: old })
+    await test.pod.db('photos').update({ postId: id })
+    return { id }
+  }
+  async function removePosts(more: Partial<PruneOptions> = {}): Promise<number> {
+    const { signal } = new AbortController()
+    const retention = { days: 90, withComments: false, includeUnfetchable: false, notificationDays: 0 }
+    return (await prune(test.pod, { category: 'posts', ...retention, signal, ...more })).rows
+  }
   const served = kind === 'an S3 store that serves the pictures itself' ? 302 : 200
 
   it('the files of an account that has moved are served for 90 days, then their addresses lead to the new pod', async () => {
@@ -118,6 +132,15 @@ describe.each(['a folder', 'an S3 store', 'an S3 store that serves the pictures 
     await runWorker()
     expect([await place(name), await storedFiles()]).toEqual([served, 5])
     expect(await test.pod.db('moved_photo_files')).toEqual([])
+  })
+
+  it('an old post stays with its files if the account has moved without them, because there are no others', async () => {
+    const { id } = await addOldPost()
+    await moveAway(undefined)
+    expect(await removePosts({ withComments: true, includeUnfetchable: true })).toBe(0)
+    expect(await test.pod.db('posts').where({ id }).pluck('author_id')).toEqual([quin.id])
+    expect(await test.pod.db('outbox').where({ name: 'remove-photo-files' })).toEqual([])
+    expect([await place(name), await storedFiles()]).toEqual([served, 5])
   })
 
   it('the addresses lead to the newest place, also if the photo has another name there', async () => {
@@ -185,15 +208,7 @@ describe.each(['a folder', 'an S3 store', 'an S3 store that serves the pictures 
   })
 
   it('the address of a photo leads on after its post is removed by its age, also when its author moves again', async () => {
-    const old = new Date(Date.now() - 400 * 86_400_000)
-    const post = await addPost(test.pod, ann)
-    await test.pod.db('posts').where({ id: post.id }).update({ createdAt: old, storedAt: old, interactedAt: old })
-    await test.pod.db('photos').update({ postId: post.id })
-    const removePosts = async () => {
-      const { signal } = new AbortController()
-      const retention = { days: 90, withComments: false, includeUnfetchable: false, notificationDays: 0 }
-      return (await prune(test.pod, { category: 'posts', ...retention, signal })).rows
-    }
+    await addOldPost()
     await moveAway('https://q.example/up/')
     expect([await removePosts(), await storedFiles()]).toEqual([0, 5]) // the files are served for 90 days
 
