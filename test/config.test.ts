@@ -264,6 +264,22 @@ describe('ISOLATED', () => {
     ])
     expect(readConfig({ ISOLATED: 'true', ADMIN_LISTEN: '127.0.0.1:9394' }).isolated).toBe(true)
   })
+
+  it.each(['/srv/uploads', '/srv/copy', '/srv/copy-of-uploads', '/srv/copy/../uploads', 'uploads'])(
+    'refuses pictures outside of the data folder, which may be those of the original: %s',
+    (UPLOADS_DIR) => {
+      expect(faultsOf({ ISOLATED: 'true', DATA_DIR: '/srv/copy', UPLOADS_DIR })).toEqual([
+        expect.stringMatching(/set UPLOADS_DIR to a folder in DATA_DIR/),
+      ])
+      expect(readConfig({ DATA_DIR: '/srv/copy', UPLOADS_DIR }).isolated).toBe(false)
+    },
+  )
+
+  it('has its pictures in the data folder', () => {
+    const settings = { ISOLATED: 'true', DATA_DIR: '/srv/copy' }
+    expect(readConfig({ ...settings, UPLOADS_DIR: '/srv/copy/pictures' }).uploadsDir).toBe('/srv/copy/pictures')
+    expect(readConfig({ ...settings, UPLOADS_DIR: '' }).uploadsDir).toBe('/srv/copy/uploads')
+  })
 })
 
 describe('backups and retention', () => {

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join, resolve, sep } from 'node:path'
 import { Ajv, type ErrorObject } from 'ajv'
 import { StartError } from '../errors/start-error.js'
 import { isQueueName, QUEUES, type QueueName } from '../jobs/queues/queue-names.js'
@@ -413,7 +413,10 @@ function checkSignUpConfirmation(variables: Environment, faults: string[]): void
   }
 }
 
-/** An isolated copy has the passwords and private texts of the pod, and old ones too: only this machine may reach it. */
+/**
+ * An isolated copy has the passwords and private texts of the pod, and old ones too: only this machine may reach it.
+ * It changes no file of its original.
+ */
 function checkIsolation(variables: Environment, adminListen: Config['adminListen'], faults: string[]): void {
   if (variables.ISOLATED !== 'true') return
   if (!variables.HOST.includes('/') && !isLoopback(variables.HOST)) {
@@ -422,6 +425,16 @@ function checkIsolation(variables: Environment, adminListen: Config['adminListen
   if (typeof adminListen === 'object' && 'host' in adminListen && !isLoopback(adminListen.host)) {
     faults.push('ISOLATED=true serves only this machine: set ADMIN_LISTEN to a port of 127.0.0.1, or leave it out.')
   }
+  // It may be the folder of the original, which the copy must not change.
+  if (variables.UPLOADS_DIR !== undefined && !isBelow(variables.DATA_DIR, variables.UPLOADS_DIR)) {
+    faults.push(
+      'ISOLATED=true stores pictures apart from those of the original: set UPLOADS_DIR to a folder in DATA_DIR, or leave it out.',
+    )
+  }
+}
+
+function isBelow(folder: string, path: string): boolean {
+  return resolve(path).startsWith(`${resolve(folder)}${sep}`)
 }
 
 function isLoopback(host: string): boolean {
