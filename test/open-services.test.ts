@@ -101,6 +101,17 @@ it('a pod that cannot be opened closes its read replica and its database', async
   await expect.poll(connections).toEqual([])
 })
 
+it('an isolated copy does not open a replica, which would be that of its original', async () => {
+  for (const [ISOLATED, isOpened] of [
+    ['false', true],
+    ['true', false],
+  ] as const) {
+    const pod = await open({ DATABASE_READ_URL: database.url, ISOLATED })
+    expect({ ISOLATED, isOpened: pod.replica !== undefined }).toEqual({ ISOLATED, isOpened })
+    await pod.close()
+  }
+})
+
 it('only web and worker processes bind the private keys of an earlier version', async () => {
   const pod = await open({})
   await createUser(pod, { username: 'bob', password: 'correct horse' })

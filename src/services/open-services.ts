@@ -184,10 +184,13 @@ async function openTracing(
   return openTracer(tracing, kind, log)
 }
 
-/** Opens the read replica. Only lists for clients are read there; all other reads need current data. */
+/**
+ * Opens the read replica. Only lists for clients are read there; all other reads need current data. The replica of an isolated copy
+ * would be that of its original.
+ */
 function openReplica(config: Config, primaryUrl: string, kind: ProcessKind, log: Logger): ReadReplica | undefined {
-  const { databaseReadUrl: replicaUrl, databasePool: pool = WEB_DATABASE_LIMITS.pool } = config
-  if (replicaUrl === undefined || kind !== 'web') return undefined
+  const { databaseReadUrl: replicaUrl, databasePool: pool = WEB_DATABASE_LIMITS.pool, isolated } = config
+  if (replicaUrl === undefined || isolated || kind !== 'web') return undefined
   return openReadReplica({
     primaryUrl,
     replicaUrl,
