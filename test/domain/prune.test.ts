@@ -180,6 +180,23 @@ const reasons: Readonly<Record<string, () => Promise<Post>>> = {
     await insert('comments', { guid: newGuid(), authorId: author.id, postId: post.id, text: 'x' })
     return post
   },
+  async 'interaction_within_limit: a like'() {
+    const post = await addOldPost()
+    await insert('likes', { guid: newGuid(), authorId: author.id, postId: post.id })
+    return post
+  },
+  async 'interaction_within_limit: a vote'() {
+    const post = await addOldPost()
+    const pollId = await insert('polls', { guid: newGuid(), postId: post.id, question: 'Which?' })
+    const pollAnswerId = await insert('poll_answers', { guid: newGuid(), pollId, position: 0, answer: 'This' })
+    await insert('poll_participations', { guid: newGuid(), pollId, pollAnswerId, authorId: author.id })
+    return post
+  },
+  async 'interaction_within_limit: a participation'() {
+    const post = await addOldPost()
+    await insert('participations', { guid: newGuid(), authorId: author.id, postId: post.id })
+    return post
+  },
 }
 
 async function isStored({ id }: Post): Promise<boolean> {
@@ -188,7 +205,8 @@ async function isStored({ id }: Post): Promise<boolean> {
 
 it('an old remote post is removed; one that a local person has touched, or that cannot be fetched again, stays', async () => {
   const untouched = await addOldPost()
-  await insert('likes', { guid: newGuid(), authorId: author.id, postId: untouched.id })
+  await insert('likes', { guid: newGuid(), authorId: author.id, postId: untouched.id, createdAt: OLD })
+  await insert('participations', { guid: newGuid(), authorId: author.id, postId: untouched.id, createdAt: OLD })
   const fetchedYesterday = await addPost(test.pod, author, { createdAt: OLD })
   await test.pod.db('posts').where({ id: fetchedYesterday.id }).update({ interactedAt: OLD })
   const own = await addPost(test.pod, { id: local.personId })
@@ -243,6 +261,26 @@ it('a root is removed in the run that removes its last reshare, and stays with a
   expect(await prune(test.pod, options())).toEqual(preview)
 
   expect(await Promise.all([forgotten, liked, ...reshares].map(isStored))).toEqual([false, true, false, true])
+})
+
+it('a recent like keeps a reshare and its root; a recent like of a comment keeps a post whose comments do not', async () => {
+  const [root, commented, forgotten] = [await addOldPost(), await addOldPost(), await addOldPost()]
+  const reshare = await addOldPost({ type: 'Reshare', rootId: root.id, text: '' })
+  const like = { guid: newGuid(), authorId: author.id, createdAt: new Date(Date.now() - 80 * 86_400_000) }
+  await insert('likes', { ...like, postId: reshare.id })
+  const commentId = await insert('comments', { guid: newGuid(), authorId: author.id, postId: commented.id, text: 'x' })
+  await insert('likes', { ...like, guid: newGuid(), commentId })
+  await insert('likes', { ...like, guid: newGuid(), postId: forgotten.id, createdAt: OLD })
+  const areStored = () => Promise.all([root, reshare, commented, forgotten].map(isStored))
+
+  const preview = await previewPrune(test.pod, options({ withComments: true }))
+  expect(preview).toMatchObject({ rows: 1 })
+  expect(await prune(test.pod, options({ withComments: true }))).toEqual(preview)
+  expect(await areStored()).toEqual([true, true, true, false])
+
+  const earlier = options({ withComments: true, days: 70 })
+  expect(await prune(test.pod, earlier)).toMatchObject({ rows: 3 })
+  expect(await areStored()).toEqual([false, false, false, false])
 })
 
 it('a root stays while a reshare is left for the next run, because another transaction has locked it', async () => {

@@ -139,7 +139,7 @@ async function readReasons(
 
 const isLocal = (person: string) => `exists (select from users where users.person_id = ${person})`
 
-/** The condition that a post is remote, and old by every time. */
+/** The condition that a post is remote, and old by the times in its row: of writing, arrival and the last comment. */
 const isOldAndRemoteSql = (post: string) =>
   `greatest(${post}.created_at, ${post}.stored_at, ${post}.interacted_at) < now() - cast(:days as integer) * interval '1 day'
     and ${post}.author_id is not null and not ${isLocal(`${post}.author_id`)}`
@@ -170,6 +170,22 @@ function reasonsBelowSql(post: string): string {
     )
     return reason === undefined ? [] : [`when ${ways.join(' or ')} then '${reason}'`]
   }).join('\n    ')
+}
+
+/** Interactions that do not change the time in the row of the post. A reshare within the limit stays, and keeps its root. */
+const INTERACTIONS = ['like', 'poll_participation', 'participation'] as const satisfies readonly KindBelowPost[]
+
+function isInteractedWithSql(post: string): string {
+  const ways = INTERACTIONS.flatMap((kind) =>
+    joinsToPost(kind).map(
+      ({ from, post: postId }) =>
+        `exists (
+      select from ${from} where ${postId} = ${post}.id
+        and ${RECORD_TABLES[kind].table}.created_at >= now() - cast(:days as integer) * interval '1 day'
+    )`,
+    ),
+  )
+  return ways.join(' or ')
 }
 
 /**
@@ -217,7 +233,8 @@ const ownReasonsSql = (post: string, author: string, pod: string) => `
     when not :includeUnfetchable and not ${post}.public then 'private'
     when not :includeUnfetchable and ${author}.closed_at is not null then 'author_closed'
     when not :includeUnfetchable and ${pod}.offline_since < now() - interval '14 days' then 'pod_gone'
-    when not :withComments and exists (select from comments where post_id = ${post}.id) then 'comments'`
+    when not :withComments and exists (select from comments where post_id = ${post}.id) then 'comments'
+    when ${isInteractedWithSql(post)} then 'interaction_within_limit'`
 
 /**
  * Returns the first reason for which each post stays, the newest post first. A root stays while a stored post reshares it, except reshares
