@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { Config } from '../../src/config/config.js'
 import {
   PRUNE_CATEGORIES,
   type PruneCategory,
@@ -35,6 +36,13 @@ type DescribedReport = Omit<PruneReport, 'category' | 'bytes'> & {
 /** The shortest retention that the command accepts, in days. */
 const MIN_DAYS: Readonly<Record<PruneCategory, number>> = { posts: 30, notifications: 1, dead: 1, tombstones: 90 }
 
+const NAMES: Readonly<Record<PruneCategory, string>> = {
+  posts: 'posts',
+  notifications: 'notifications',
+  dead: 'dead letters',
+  tombstones: 'tombstones',
+}
+
 export function pruneCommand(program: Command): void {
   program
     .command('prune')
@@ -43,7 +51,11 @@ export function pruneCommand(program: Command): void {
     )
     .option('--dry-run', 'remove nothing; show what would be removed and what stays')
     .addOption(new Option('--category <name>', 'only this category').choices([...PRUNE_CATEGORIES]))
-    .option('--older-than <days>', 'instead of the days of the settings, like 90d', readDays)
+    .option(
+      '--older-than <days>',
+      'instead of the days of the settings, like 90d; without --category not for tombstones',
+      readDays,
+    )
     .option('--limit <rows>', 'remove at most <rows> rows of each category', readCount)
     .option('--with-comments', 'also posts with comments, which cannot be fetched again from every pod')
     .option('--include-unfetchable', 'also private posts, and posts of closed pods and accounts')
@@ -62,12 +74,6 @@ async function run({ dryRun = false, category, olderThan, limit, ...options }: P
     if (olderThan !== undefined) throw new CommandError('--files has an age of its own: leave out --older-than.')
     return runFiles(dryRun, options)
   }
-  const categories = category === undefined ? PRUNE_CATEGORIES : [category]
-  for (const each of categories) {
-    if (olderThan !== undefined && olderThan < MIN_DAYS[each]) {
-      throw new CommandError(`--older-than must be at least ${MIN_DAYS[each]} days for ${each}.`)
-    }
-  }
   const progress = showProgress()
   const reports: PruneReport[] = []
   const describeInterruption = () => {
@@ -78,9 +84,7 @@ async function run({ dryRun = false, category, olderThan, limit, ...options }: P
   }
   await runInterruptible(describeInterruption, (signal) =>
     withPod(async (services) => {
-      for (const each of categories) {
-        const days = olderThan ?? retentionDays(services.config, each)
-        if (days === 0) continue
+      for (const [each, days] of chooseCategories(services.config, { category, olderThan })) {
         const work = {
           category: each,
           days,
@@ -96,13 +100,40 @@ async function run({ dryRun = false, category, olderThan, limit, ...options }: P
       }
     }),
   ).finally(progress.end)
-  const postsStay = category === undefined && !reports.some((each) => each.category === 'posts')
+  const chosen = category === undefined ? PRUNE_CATEGORIES : [category]
+  const leftOut = chosen.filter((each) => !reports.some((report) => report.category === each))
   print(options, { dry_run: dryRun, categories: reports }, [
-    ...describe(reports, dryRun),
-    ...(postsStay
-      ? ['All posts stay: RETENTION_POSTS_DAYS is 0. "--category posts --older-than 180d" removes old ones.']
-      : []),
+    ...(reports.length === 0 ? [] : describe(reports, dryRun)),
+    ...leftOut.map((each) => describeLeftOut(each, olderThan)),
   ])
+}
+
+/**
+ * The categories of a run, with their days. Without a category, --older-than shortens only what the settings remove, and not how long
+ * deletions are remembered: a post whose tombstone is gone can be stored again.
+ */
+function chooseCategories(
+  config: Pick<Config, 'retention'>,
+  { category, olderThan }: { readonly category: PruneCategory | undefined; readonly olderThan: number | undefined },
+): readonly (readonly [PruneCategory, number])[] {
+  if (category !== undefined && olderThan !== undefined) return [[category, checkDays(category, olderThan)]]
+  return (category === undefined ? PRUNE_CATEGORIES : [category])
+    .filter((each) => retentionDays(config, each) > 0 && !(each === 'tombstones' && olderThan !== undefined))
+    .map((each) => [each, olderThan === undefined ? retentionDays(config, each) : checkDays(each, olderThan)])
+}
+
+function checkDays(category: PruneCategory, days: number): number {
+  if (days >= MIN_DAYS[category]) return days
+  throw new CommandError(`--older-than must be at least ${MIN_DAYS[category]} days for ${category}.`)
+}
+
+function describeLeftOut(category: PruneCategory, olderThan: number | undefined): string {
+  const reason =
+    category === 'tombstones' && olderThan !== undefined
+      ? '--older-than applies to them only with --category'
+      : `RETENTION_${category.toUpperCase()}_DAYS is 0`
+  const days = Math.max(olderThan ?? 180, MIN_DAYS[category])
+  return `All ${NAMES[category]} stay: ${reason}. "--category ${category} --older-than ${days}d" removes old ones.`
 }
 
 async function runFiles(dryRun: boolean, options: OutputOptions): Promise<void> {
@@ -126,7 +157,6 @@ async function runFiles(dryRun: boolean, options: OutputOptions): Promise<void> 
 }
 
 function describe(reports: readonly DescribedReport[], dryRun: boolean): string[] {
-  if (reports.length === 0) return ['Nothing is removed: RETENTION_POSTS_DAYS is 0. Use --older-than.']
   return [
     ...table([
       ['category', 'older than', dryRun ? 'would be removed' : 'removed', ...(dryRun ? ['size', 'oldest'] : [])],

@@ -338,17 +338,29 @@ describe('the commands', { timeout: 180_000 }, () => {
       expect(past.stdout).toMatch(/^last sweep {10}never\nlast backup {9}never$/m)
     })
 
-    it('prune removes what is older than a number of days in one category or in all', async () => {
-      const preview = async (...options: string[]) => {
-        const { categories } = await json('prune', '--dry-run', '--older-than', '90d', ...options)
+    it('prune removes what is older than a number of days in one category, or in those that the settings limit', async () => {
+      const olderThan = async (days: string, options: readonly string[] = [], more: Settings = {}) => {
+        const words = ['prune', '--dry-run', '--older-than', days, ...options]
+        const { code, stdout, stderr } = await pod([...words, '--json'], { ...settings, ...more })
+        if (code !== 0) return JSON.parse(stderr).error
+        const { categories } = JSON.parse(stdout)
         return categories.map(({ category, days }: { category: string; days: number }) => `${category} ${days}`)
       }
-      expect(await preview()).toEqual(['posts 90', 'notifications 90', 'dead 90', 'tombstones 90'])
-      expect(await preview('--category', 'posts')).toEqual(['posts 90'])
-      expect(await pod(['prune', '--older-than', '30d'], settings)).toMatchObject({
-        code: 1,
-        stderr: '--older-than must be at least 90 days for tombstones.\n',
-      })
+      expect(await olderThan('90d')).toEqual(['notifications 90', 'dead 90'])
+      expect(await olderThan('90d', [], { RETENTION_NOTIFICATIONS_DAYS: '0' })).toEqual(['dead 90'])
+      expect(await olderThan('90d', [], { RETENTION_POSTS_DAYS: '180' })).toContain('posts 90')
+      expect(await olderThan('90d', ['--category', 'posts'])).toEqual(['posts 90'])
+      expect(await olderThan('90d', ['--category', 'tombstones'])).toEqual(['tombstones 90'])
+      expect(await olderThan('29d', [], { RETENTION_POSTS_DAYS: '180' })).toBe(
+        '--older-than must be at least 30 days for posts.',
+      )
+      expect(await olderThan('30d', ['--category', 'tombstones'])).toBe(
+        '--older-than must be at least 90 days for tombstones.',
+      )
+      const { stdout } = await pod(['prune', '--dry-run', '--older-than', '90d'], settings)
+      expect(stdout).toMatch(/^notifications +90 days/m)
+      expect(stdout).toContain('All posts stay: RETENTION_POSTS_DAYS is 0.')
+      expect(stdout).toContain('All tombstones stay: --older-than applies to them only with --category.')
     })
 
     it('status counts the files of moved photos, doctor names overdue ones, and prune --files deletes these', async () => {
