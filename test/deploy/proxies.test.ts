@@ -175,9 +175,85 @@ describe.each(proxies.filter(({ program }) => program !== undefined))('$name', (
 
     expect(status).toBe(502)
     expect(await proxy.readErrorLog()).not.toContain('secret-')
-    expect(await proxy.readLog()).toMatch(/streams\/main" 502|"uri":"\/api\/v1\/streams\/main".*"status":502/)
+    // The access log of nginx names the web process that has failed.
+    expect(await proxy.readLog()).toMatch(
+      /streams\/main" 502 .* "127\.0\.0\.1:[^"]+" "502[^"]*" |"uri":"\/api\/v1\/streams\/main".*"status":502/,
+    )
   })
 })
+
+describe.each(proxies.filter(({ program }) => program !== undefined))(
+  '$name with two web processes',
+  ({ name, program = '', start }) => {
+    let folder: string
+    let upstreams: readonly EchoUpstream[]
+    let proxy: RunningProxy
+    beforeAll(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'proxy-'))
+      upstreams = [await startEchoUpstream(), await startEchoUpstream()]
+      proxy = await start(program, folder, ...upstreams.map(({ port }) => port))
+      for (;;) {
+        const answer = await askProxy(proxy, '/').catch(() => undefined)
+        if (answer?.status === 200) break
+      }
+    }, 180_000)
+    afterAll(async () => {
+      await proxy.close()
+      for (const upstream of upstreams) await upstream.close()
+      await rm(folder, { recursive: true })
+    })
+
+    const path = '/api/v1/tag_followings/a%2Fb%20c'
+    const writes = [
+      ['POST', '{}'],
+      ['PATCH', '{}'],
+      ['PUT', '{}'],
+      ['DELETE', '{}'],
+      ['DELETE', undefined],
+    ] as const
+
+    async function send(method: string, body?: string) {
+      const before = upstreams.map(({ requests }) => requests.length)
+      const headers = body === undefined ? {} : { 'content-length': `${body.length}` }
+      const answer = await askProxy(
+        proxy,
+        path,
+        { method, headers },
+        body === undefined ? undefined : Buffer.from(body),
+      )
+      const requests = upstreams.flatMap((upstream, index) => upstream.requests.slice(before[index]))
+      return { status: answer.status, requests }
+    }
+
+    it.each(writes)('a %s with the body %s that was sent is not sent a second time', async (method, body) => {
+      for (const upstream of upstreams) upstream.answerWith('break')
+      const { status, requests } = await send(method, body)
+      for (const upstream of upstreams) upstream.answerWith(200)
+
+      expect({ status, requests: requests.length }).toEqual({ status: 502, requests: 1 })
+    })
+
+    it('a read is sent to the other web process', async () => {
+      for (const upstream of upstreams) upstream.answerWith('break')
+      const { requests } = await send('GET')
+      for (const upstream of upstreams) upstream.answerWith(200)
+
+      expect(requests.length).toBeGreaterThan(1)
+    })
+
+    // Caddy may still send a write on a connection that the stopped process has closed, and cannot repeat it.
+    it.runIf(name === 'nginx')('every request is served while one of the two is stopped', async () => {
+      await upstreams[0]?.close()
+      for (const [method, body] of [...writes, ...writes, ...writes]) {
+        const { status, requests } = await send(method, body)
+        expect({ status, requests }).toEqual({
+          status: 200,
+          requests: [expect.objectContaining({ method, url: path, bytes: body?.length ?? 0 })],
+        })
+      }
+    })
+  },
+)
 
 describe.runIf(caddy)('Caddy without a web process', () => {
   let folder: string
