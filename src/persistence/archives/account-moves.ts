@@ -17,16 +17,20 @@ export interface AccountMove {
   readonly announceUntil: Date
 }
 
-/** The person to whom an address has moved; undefined: it has not. */
+/** The person to whom an address has moved, by a proven move if there is one; undefined: it has not moved. */
 export async function findMoveOfPerson(
   db: Knex,
   oldAddress: string,
 ): Promise<{ readonly id: number; readonly newPersonId: number } | undefined> {
   const [row] = await queryRows<{ readonly id: number; readonly newPersonId: number }>(
     db,
-    `select account_migrations.id, new_person_id as "newPersonId"
-     from account_migrations left join people on people.id = old_person_id
-     where old_address = :oldAddress or people.address = :oldAddress limit 1`,
+    `select id, new_person_id as "newPersonId" from (
+       select id, new_person_id, old_person_id from account_migrations where old_address = :oldAddress
+       union
+       select account_migrations.id, new_person_id, old_person_id
+       from people join account_migrations on old_person_id = people.id where people.address = :oldAddress
+     ) as moves
+     order by old_person_id is null limit 1`,
     { oldAddress },
   )
   return row

@@ -98,12 +98,15 @@ export async function findEnvelopeOfMove(db: Knex, oldGuid: string): Promise<str
   return move?.envelope
 }
 
-/** The addresses from which a person has moved within this number of days, the latest move first. */
+/**
+ * The addresses from which a person has moved within this number of days, the latest move first. A move from an account that this pod
+ * never knew is not proven: everyone can claim one.
+ */
 export async function findRecentAddresses(db: Knex, personId: number, days: number): Promise<readonly string[]> {
   const rows = await queryRows<{ readonly address: string }>(
     db,
-    `select coalesce(old.address, old_address) as address
-     from account_migrations left join people as old on old.id = old_person_id
+    `select old.address
+     from account_migrations join people as old on old.id = old_person_id and old.closed_at is not null
      where new_person_id = ? and account_migrations.created_at > now() - make_interval(days => ?)
      order by account_migrations.id desc`,
     [personId, days],
@@ -111,7 +114,10 @@ export async function findRecentAddresses(db: Knex, personId: number, days: numb
   return rows.map(({ address }) => address)
 }
 
-/** The newest addresses of people who have moved, by the old ones. */
+/**
+ * The newest addresses of people who have moved, by the old ones. A move from an account that this pod never knew is not proven and
+ * leads nowhere, nor does the address of a person whose account is open.
+ */
 export async function findNewestAddresses(
   db: Knex,
   oldAddresses: readonly string[],
@@ -119,9 +125,9 @@ export async function findNewestAddresses(
   const rows = await queryRows<{ readonly start: string; readonly address: string }>(
     db,
     `with recursive step(start, id, depth) as (
-       select coalesce(old.address, old_address), new_person_id, 1
-       from account_migrations left join people as old on old.id = old_person_id
-       where old.address = any(:addresses) or old_address = any(:addresses)
+       select old.address, new_person_id, 1
+       from people as old join account_migrations on old_person_id = old.id
+       where old.address = any(:addresses) and old.closed_at is not null
        union
        select start, new_person_id, depth + 1 from step join account_migrations on old_person_id = step.id where depth < 100
      )

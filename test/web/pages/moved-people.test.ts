@@ -343,12 +343,19 @@ it('pages lead from mentions of the old address, and from links that name it, to
   expect(body).toContain(`href="/posts/${linked.guid}"`)
 })
 
+/** A move from an account that this pod knows and has closed. */
+async function moveOfKnown(address: string, to: ApiPerson): Promise<void> {
+  const old = await addRemotePerson(api.pod, address)
+  await api.pod.db('people').where({ id: old.id }).update({ closedAt: new Date() })
+  const move = { oldPersonId: old.id, oldAddress: address, newPersonId: to.viewer.personId, signature: '' }
+  await api.pod.db('account_migrations').insert(move)
+}
+
 it('the page of a person who has moved here names the former address for 30 days', async () => {
   const { gina } = await api.people('gina')
   const page = async () => (await get(`/people/${gina.guid}`)).body
   expect(await page()).not.toContain('was <code>')
-  const move = { oldAddress: 'gina@old.example', newPersonId: gina.viewer.personId, signature: '' }
-  await api.pod.db('account_migrations').insert(move)
+  await moveOfKnown('gina@old.example', gina)
   expect(await page()).toContain('was <code>gina@old.example</code>')
   await api.pod
     .db('account_migrations')
@@ -356,6 +363,29 @@ it('the page of a person who has moved here names the former address for 30 days
     .update({ createdAt: api.pod.db.raw(`now() - interval '31 days'`) })
   expect(await page()).not.toContain('gina@old.example')
 })
+
+it.each(['unknown', 'known and open'])(
+  'a move without a proof is shown nowhere: the old account is %s',
+  async (state) => {
+    const name = state.slice(0, 5).trim()
+    const people = await api.people(`ivo_${name}`, `kim_${name}`)
+    const [claimant, reader] = [people[`ivo_${name}`], people[`kim_${name}`]] as [ApiPerson, ApiPerson]
+    const claimed = `alice-${name}@small.example`
+    const claim = { oldAddress: claimed, newPersonId: claimant.viewer.personId, signature: '', envelope: 'x' }
+    await api.pod.db('account_migrations').insert(claim)
+    const alice = state === 'unknown' ? undefined : await addRemotePerson(api.pod, claimed)
+
+    expect((await get(`/people/${claimant.guid}`)).body).not.toContain(claimed)
+    const { body: found } = await reader.get(`/search/users?name_or_handle=${encodeURIComponent(claimed)}`)
+    expect(found.map(({ guid }: { guid: string }) => guid)).toEqual(alice === undefined ? [] : [alice.guid])
+    const { body: post } = await reader.post('/posts', { body: `Hello @{Alice; ${claimed}}`, public: true })
+    const { body } = await get(`/posts/${post.guid}`)
+    expect(body).not.toContain(claimant.guid)
+    if (alice !== undefined) expect(body).toContain(`href="/people/${alice.guid}"`)
+    const looked = await get(`/people?q=${encodeURIComponent(claimed)}`)
+    expect(looked.headers.location ?? '').not.toContain(claimant.guid)
+  },
+)
 
 it('nothing leads to a blocked pod', async () => {
   await api.pod.db('pods').where({ host: 'q.example' }).update({ blockedAt: new Date() })
