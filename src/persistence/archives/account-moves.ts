@@ -170,7 +170,8 @@ export async function leaseDueAnnouncements(
              and earlier.id < move.id and earlier.envelope is not null
            join migration_announcements as before on before.migration_id = earlier.id
            where move.id = migration_announcements.migration_id and before.pod_id = migration_announcements.pod_id
-             and before.delivered_at is null and before.given_up_at is null and before.last_status is null
+             and before.delivered_at is null and before.given_up_at is null
+             and (before.last_status is null or before.last_status >= 500 or before.last_status = 429)
          )
        order by due_at limit :limit for update of migration_announcements skip locked
      ), leased as (

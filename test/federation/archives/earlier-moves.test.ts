@@ -101,10 +101,17 @@ it('the earlier moves of an archive are announced to the pods that it names, bef
   expect(told.received.map(({ body }) => body)).toEqual(stored)
 })
 
-it('a pod that was away gets the earlier move before the newest one', async () => {
+it.each([
+  { answer: undefined, name: 'was away', minutes: 10 },
+  { answer: 503, name: 'answered 503', minutes: 61 },
+  { answer: 429, name: 'answered 429', minutes: 61 },
+])('a pod that $name gets the earlier move before the newest one', async ({ answer, minutes }) => {
   const away = await addRecordingPod(pod.fakePods, pod, `away-${newGuid().slice(0, 8)}.example:3000`)
   const receiveAt = `${away.host}/receive/public`
-  pod.fakePods.script(receiveAt, (_request, response) => void response.destroy())
+  pod.fakePods.script(receiveAt, (_request, response) => {
+    if (answer === undefined) response.destroy()
+    else response.writeHead(answer).end()
+  })
   await importWith({
     contacts: [archivedContact(`carl@${away.host}`)],
     migrations: [{ old_address: anna.address, envelope: envelopeOfMove(anna, bella) }],
@@ -119,7 +126,7 @@ it('a pod that was away gets the earlier move before the newest one', async () =
     bodies.push(await text(request))
     response.writeHead(202).end()
   })
-  await sendDueAnnouncements(pod.at(new Date(Date.now() + 10 * 60_000)), forever)
+  await sendDueAnnouncements(pod.at(new Date(Date.now() + minutes * 60_000)), forever)
   expect(bodies).toEqual(await pod.db('account_migrations').orderBy('id').pluck('envelope'))
 })
 
