@@ -2156,6 +2156,8 @@ CREATE INDEX filter_days_day ON public.filter_days USING btree (day);
 
 CREATE INDEX filter_hits_filter_id ON public.filter_hits USING btree (filter_id, id);
 
+CREATE INDEX forwarded_relayables_pod ON public.forwarded_relayables USING btree (pod_id, forwarded_at);
+
 CREATE INDEX forwarded_relayables_recent ON public.forwarded_relayables USING btree (forwarded_at);
 
 CREATE INDEX hidden_content_action_id ON public.hidden_content USING btree (action_id);

@@ -8,7 +8,7 @@ import { countSenders } from './count-senders.js'
 import { countDailyBytes } from './daily-bytes.js'
 import { type PreparedBatch, prepareBatch } from './prepare-batch.js'
 import { quarantineRejected } from './quarantine.js'
-import { type BatchOutcomes, countBatch, queueLabel, timeStep } from './receive-metrics.js'
+import { type BatchOutcomes, countBatch, countUnforwarded, queueLabel, timeStep } from './receive-metrics.js'
 
 /** The messages of a batch that were not stored. */
 export interface UnstoredMessages extends Omit<StepResult<never>, 'ready'> {
@@ -42,6 +42,7 @@ export async function storePreparedBatch(
   logRejectedAndIgnored(services.log, sorted)
   const committedBatch = await timeStep('store', span, () => commitBatch(services, sorted, steps.filter.filtered, span))
   logRejectedAndIgnored(services.log, committedBatch)
+  countUnforwarded(committedBatch.unforwarded)
   await countDailyBytes(
     services,
     committedBatch.records.map(({ message }) => message),

@@ -41,12 +41,23 @@ const commitSeconds = new Histogram({
   registers: [],
 })
 
+const unforwardedTotal = new Counter({
+  name: 'pod_unforwarded_messages_total',
+  help: 'Late comments, likes and votes for accounts that have moved away, beyond the daily number that is forwarded for a pod.',
+  registers: [],
+})
+
 /** Adds the metrics of inbound messages to a registry. */
 export function registerReceiveMetrics(registry: Registry): void {
   registry.registerMetric(messagesTotal)
   registry.registerMetric(batchSizes)
   registry.registerMetric(stepSeconds)
   registry.registerMetric(commitSeconds)
+  registry.registerMetric(unforwardedTotal)
+}
+
+export function countUnforwarded(messages: number): void {
+  unforwardedTotal.inc(messages)
 }
 
 /** Runs a step and records its duration, even if it throws. The step is a span of its batch. */

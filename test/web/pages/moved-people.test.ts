@@ -1,11 +1,13 @@
 import { createPublicKey } from 'node:crypto'
 import { text } from 'node:stream/consumers'
+import { Registry } from 'prom-client'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { findNewAccountRefusals } from '../../../src/domain/accounts/accounts.js'
 import { loadPrivateKey } from '../../../src/domain/accounts/private-keys.js'
 import { requestExport } from '../../../src/domain/archives/exports.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { INBOUND_LIMITS } from '../../../src/federation/inbound/limits.js'
+import { registerReceiveMetrics } from '../../../src/federation/inbound/receive-metrics.js'
 import { forwardEnvelope } from '../../../src/federation/outbound/forward-envelope.js'
 import type { AccountMigrationEntity } from '../../../src/protocol/entities/people.js'
 import { decryptEnvelope } from '../../../src/protocol/envelopes/encrypted-envelope.js'
@@ -203,8 +205,14 @@ it('a late comment is forwarded to the new pod unchanged, and its author gets th
     })),
   )
   const late = [commentBy(carl, post), commentBy(carl, post)].map((entity) => publicMessage(carl, entity))
+  const unforwarded = async () => {
+    const registry = new Registry()
+    registerReceiveMetrics(registry)
+    return Number(/^pod_unforwarded_messages_total (\d+)$/m.exec(await registry.metrics())?.[1])
+  }
+  const unforwardedBefore = await unforwarded()
   await receive(api.pod, ...late)
-  expect(await count()).toBe(4)
+  expect([await count(), (await unforwarded()) - unforwardedBefore]).toEqual([4, 1])
   await api.pod.db('forwarded_relayables').update({ forwardedAt: api.pod.db.raw(`now() - interval '25 hours'`) })
   await receive(api.pod, ...late)
   expect(await count()).toBe(5)

@@ -32,6 +32,8 @@ interface CommittedBatch {
   readonly records: readonly StoredRecord[]
   readonly rejected: readonly RejectedMessage[]
   readonly ignored: readonly IgnoredMessage[]
+  /** Messages for accounts that have moved away, beyond the number that is forwarded for a pod. */
+  readonly unforwarded: number
 }
 
 /**
@@ -44,17 +46,18 @@ export async function commitBatch(
   filtered: FilteredMessages = new Map(),
   span?: ActiveSpan,
 ): Promise<CommittedBatch> {
-  if (needsNoTransaction(batch)) return { records: [], rejected: [], ignored: [] }
+  if (needsNoTransaction(batch)) return { records: [], rejected: [], ignored: [], unforwarded: 0 }
   const now = services.now()
   return inRequestTransaction(services, async (transaction) => {
     const claimed = await claimBatch(transaction, batch)
     const stored = await storeClaimed(services, transaction, claimed, now)
-    await settleBatch(services, transaction, { claimed, stored, filtered }, span)
+    const { unforwarded } = await settleBatch(services, transaction, { claimed, stored, filtered }, span)
     const { newlyBlocked } = claimed
     return {
       records: stored.records,
       rejected: [...stored.rejected, ...newlyBlocked.rejected],
       ignored: [...stored.ignored, ...newlyBlocked.ignored],
+      unforwarded,
     }
   })
 }
@@ -117,12 +120,12 @@ async function settleBatch(
   transaction: Knex.Transaction,
   { claimed, stored, filtered }: StoredBatch,
   span: ActiveSpan | undefined,
-): Promise<void> {
+): Promise<Pick<CommittedBatch, 'unforwarded'>> {
   const { ready, waiting, waitingToStore } = claimed
   const { records } = stored
   const rejected = [...claimed.rejected, ...stored.rejected]
   await answerSendersToClosedAccounts(services, transaction, claimed.rejected)
-  await forwardToMovedAuthors(services, transaction, claimed.rejected)
+  const unforwarded = await forwardToMovedAuthors(services, transaction, claimed.rejected)
   const resumable = await storeWaitingMessagesOfBatch(services, transaction, waitingToStore, records)
   const jobs = [
     ...stored.relayJobs,
@@ -142,4 +145,5 @@ async function settleBatch(
     rejected,
     ignored: [...claimed.ignored, ...stored.ignored],
   })
+  return { unforwarded }
 }

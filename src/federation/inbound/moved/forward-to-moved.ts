@@ -14,15 +14,15 @@ import { groupGuidsByKind, listParents } from '../receiving-rules.js'
 /**
  * A comment, like or vote under a post whose author has moved away from this pod is forwarded as it is to the new pod, which relays it;
  * a private one is encrypted for the new identity. The pod of its author gets the migration. Only authors of what they send are served:
- * anything else may be sent twice. Each is forwarded once, however often it is sent, and a pod can cause only a limited number a day.
+ * anything else may be sent twice. Each is forwarded once, however often it is sent, and a pod can cause only a limited number a day. Returns the number of those beyond it.
  */
 export async function forwardToMovedAuthors(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   rejected: readonly RejectedMessage[],
-): Promise<void> {
+): Promise<number> {
   const late = await findLateMessages(transaction, rejected.flatMap(lateRelayable))
-  const forwardable = await recordForwarded(
+  const { forwardable, leftOut } = await recordForwarded(
     transaction,
     late.map(({ message }) => message.entity),
     INBOUND_LIMITS.forwardedOfPodADay,
@@ -42,6 +42,7 @@ export async function forwardToMovedAuthors(
     if (recipient !== undefined) continue // answered as every sender to a closed account
     await answerWithClosingEntity(services, transaction, { personId: oldId, guid, address }, [sender])
   }
+  return leftOut
 }
 
 interface LateMessage {
