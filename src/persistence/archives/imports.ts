@@ -108,7 +108,7 @@ export async function findUnfinishedImport(db: Knex, userId: number): Promise<Ar
 
 /**
  * Claims a running import that waits for a worker, or whose worker has died or has met an error, and counts the attempt. Imports take
- * turns: the first one is that after the import `after`.
+ * turns: the first one is that after the import `after`. Imports in `except` are left out.
  */
 export async function claimImport(
   db: Knex,
@@ -116,7 +116,13 @@ export async function claimImport(
     deadAfterSeconds,
     id = null,
     after = 0,
-  }: { readonly deadAfterSeconds: number; readonly id?: number | null; readonly after?: number | undefined },
+    except = [],
+  }: {
+    readonly deadAfterSeconds: number
+    readonly id?: number | null
+    readonly after?: number | undefined
+    readonly except?: readonly number[]
+  },
 ): Promise<ArchiveImport | undefined> {
   const [claimedRow] = await queryRows<{ readonly id: number }>(
     db,
@@ -124,10 +130,11 @@ export async function claimImport(
      where id = (
        select id from imports
        where state = 'running' and (alive_at is null or alive_at < now() - make_interval(secs => ?)) and id = coalesce(?, id)
+         and id <> all(?::bigint[])
        order by id <= ?, id limit 1 for update skip locked
      )
      returning id`,
-    [deadAfterSeconds, id, after],
+    [deadAfterSeconds, id, [...except], after],
   )
   return claimedRow && findArchiveImport(db, { id: claimedRow.id })
 }

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rename, rm } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -70,6 +70,35 @@ it('an import of many batches yields to others after each turn, and continues at
     counts: { contacts: { found: local.length, refused: local.length } },
   })
   expect(await runImport(pod, null, options)).toBeUndefined()
+})
+
+it('an import whose folder is on another machine waits for a worker there, and counts no attempt', async () => {
+  const other = await begin(al, newOldAccount(), [])
+  const here = await begin(bob, newOldAccount(), [])
+  const { uid } = await pod.db('imports').where({ id: other }).first('uid')
+  const imports = join(folder, 'imports')
+  await rename(join(imports, uid), join(folder, uid))
+  const options = { signal: forever, makePicture: makeImportedPicture }
+
+  expect((await runImport(pod, null, options))?.id).toBe(here)
+  for (let attempt = 0; attempt <= IMPORT_LIMITS.attempts; attempt += 1)
+    expect(await runImport(pod, null, options)).toBeUndefined()
+  expect(await pod.db('imports').where({ id: other }).first('state', 'attempts', 'aliveAt')).toEqual({
+    ...{ state: 'running', attempts: 0, aliveAt: null },
+  })
+
+  await rename(join(folder, uid), join(imports, uid))
+  expect(await runImport(pod, null, options)).toMatchObject({ id: other, state: 'done' })
+})
+
+it('an import whose folder is on no machine fails once its upload would have been deleted', async () => {
+  const id = await begin(al, newOldAccount(), ['x@old.example'])
+  const { uid } = await pod.db('imports').where({ id }).first('uid')
+  await rm(join(folder, 'imports', uid), { recursive: true })
+  const createdAt = new Date(Date.now() - (IMPORT_LIMITS.uploadDays * 24 + 1) * 60 * 60_000)
+  await pod.db('imports').where({ id }).update({ createdAt, attempts: IMPORT_LIMITS.attempts })
+  await runImport(pod, id, { signal: forever, makePicture: makeImportedPicture })
+  expect(await pod.db('imports').where({ id }).first('state', 'error')).toEqual({ state: 'failed', error: 'crashed' })
 })
 
 it('a pod that does not answer an import delays no announcement of a move', async () => {

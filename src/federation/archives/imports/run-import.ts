@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises'
 import type { Knex } from 'knex'
 import { importedPhotosUrl } from '../../../domain/photos/imported-photos.js'
 import { Refusal } from '../../../domain/refusals.js'
@@ -25,6 +26,7 @@ import { inRequestTransaction } from '../../../persistence/database/transactions
 import { Person } from '../../../persistence/models/person.js'
 import { refreshStreamsOfPerson } from '../../../persistence/people/move-person.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
+import { DAY_MS } from '../../../protocol/durations.js'
 import { readPrivateKey } from '../../../protocol/signatures/rsa.js'
 import type { Services } from '../../../services/services.js'
 import { IMPORT_LIMITS } from '../limits.js'
@@ -69,7 +71,7 @@ export async function runImport(
   id: number | null,
   { signal, after, ...options }: RunOptions,
 ): Promise<ArchiveImport | undefined> {
-  const archiveImport = await claimImport(services.db, { deadAfterSeconds: IMPORT_LIMITS.workerSeconds, id, after })
+  const archiveImport = await claimImportHere(services, { id, after })
   if (archiveImport === undefined) return undefined
   if (archiveImport.attempts > IMPORT_LIMITS.attempts) {
     await failImport(services, archiveImport, CRASHED)
@@ -109,6 +111,35 @@ export async function runImport(
     throw error
   } finally {
     clearInterval(heartbeat)
+  }
+}
+
+/**
+ * Claims an import whose folder is on this machine. Without a common folder an import of another machine is released, and a worker there
+ * claims it; a folder that is missing for longer than uploads are kept is on no machine.
+ */
+async function claimImportHere(
+  services: Services,
+  { id, after }: { readonly id: number | null; readonly after: number | undefined },
+): Promise<ArchiveImport | undefined> {
+  const elsewhere: number[] = []
+  for (;;) {
+    const claim = { deadAfterSeconds: IMPORT_LIMITS.workerSeconds, id, after, except: elsewhere }
+    const claimed = await claimImport(services.db, claim)
+    if (claimed === undefined || (await hasFolder(services, claimed))) return claimed
+    if (services.now().getTime() - claimed.createdAt.getTime() > IMPORT_LIMITS.uploadDays * DAY_MS) return claimed
+    await releaseImport(services.db, claimed.id)
+    services.log.debug({ import: claimed.id }, 'archive of an import is on another machine')
+    elsewhere.push(claimed.id)
+  }
+}
+
+async function hasFolder(services: Services, claimed: ArchiveImport): Promise<boolean> {
+  try {
+    return (await stat(importFolder(services, claimed))).isDirectory()
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false
+    throw error
   }
 }
 
