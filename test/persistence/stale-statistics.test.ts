@@ -42,6 +42,7 @@ import { recordDeliveryResults } from '../../src/persistence/outbound/delivery-r
 import { findOverduePods, takeDueDeliveries } from '../../src/persistence/outbound/due-deliveries.js'
 import { findFetchableEntity } from '../../src/persistence/outbound/find-fetchable.js'
 import { findPodsToCheck } from '../../src/persistence/outbound/known-pods.js'
+import { planRetractionsToBlocked } from '../../src/persistence/outbound/plan-retractions-to-blocked.js'
 import { leasePods, releasePod } from '../../src/persistence/outbound/pod-leases.js'
 import { findPersonWithRelationship } from '../../src/persistence/people/find-person-with-relationship.js'
 import { listPhotosOfPerson } from '../../src/persistence/photos/list-photos.js'
@@ -363,6 +364,16 @@ it.each<readonly [string, () => Promise<unknown>]>([
   [
     'a plan of participations',
     () => within((transaction) => planParticipations(transaction, [{ postGuid, guid: newGuid() }])),
+  ],
+  [
+    'a plan of retractions to blocked people',
+    () =>
+      within((transaction) =>
+        planRetractionsToBlocked(transaction, [
+          { record: 'comment', guid: newGuid(), personId: quin.id },
+          { record: 'like', guid: newGuid(), personId: quin.id },
+        ]),
+      ),
   ],
   ['postponed participations', () => hasPostponedPosts(workerDb, 1)],
   [

@@ -11,8 +11,9 @@ export function authorise(resolved: readonly ResolvedMessage[]): StepResult<Reso
   const ignored: IgnoredMessage[] = []
   for (const message of resolved) {
     const { inbound } = message
-    const ignoreRule = findIgnoreRule(message)
-    const fault = ignoreRule === undefined ? findFault(message) : undefined
+    const rule = findIgnoreRule(message)
+    const fault = rule === undefined ? findFault(message) : undefined
+    const ignoreRule = rule ?? (fault && ignoreRuleOfFault(message, fault))
     if (ignoreRule !== undefined) ignored.push({ inbound, message, ...ignoreRule })
     else if (fault !== undefined) rejected.push({ inbound, message, ...fault })
     else ready.push(message)
@@ -33,6 +34,15 @@ function findIgnoreRule(message: ResolvedMessage): Pick<IgnoredMessage, 'fault' 
   }
   const reason = ignoreReasonOf(message)
   return reason === undefined ? undefined : { reason }
+}
+
+/** Only interactions that are valid are answered. Other messages of blocked signers are counted, and neither stored nor answered. */
+function ignoreRuleOfFault(
+  { signer: { isPodBlocked, isPersonBlocked }, sender }: ResolvedMessage,
+  { fault, reason }: Pick<RejectedMessage, 'fault' | 'reason'>,
+): Pick<IgnoredMessage, 'fault' | 'reason'> | undefined {
+  if (fault === 'Moderated' || !(isPodBlocked || isPersonBlocked)) return undefined
+  return { fault: 'Moderated', reason: `the sender ${sender} is blocked, and ${reason}` }
 }
 
 /** The reason of messages without an effect because a moderator has blocked the author. */

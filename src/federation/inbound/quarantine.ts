@@ -52,7 +52,10 @@ export async function quarantineRejected(
  * author that another pod relays is stored, because the operator of that pod may inquire about it.
  */
 function isByBlockedSender({ fault, message }: RejectedMessage): boolean {
-  return fault === 'Moderated' && message !== undefined && message.sender === message.entity.author
+  if (message === undefined) return false
+  const { sender, signer, entity } = message
+  // A sender who was blocked after the envelope was opened is known by the fault alone.
+  return signer.isPodBlocked || signer.isPersonBlocked || (fault === 'Moderated' && sender === entity.author)
 }
 
 /** Returns how many of the requested messages may be stored in this second, and counts them. */

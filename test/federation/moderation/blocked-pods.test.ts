@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { setPodRule, unblockHost } from '../../../src/domain/moderation/pods/pod-rules.js'
+import { blockOnPod } from '../../../src/domain/moderation/restrict-person.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { discoverPerson } from '../../../src/federation/discovery/discover-person.js'
+import type { Post } from '../../../src/persistence/models/post.js'
+import { DELIVERY_PRIORITY } from '../../../src/persistence/outbound/delivery-priority.js'
+import { UNDELIVERED_LIMITS } from '../../../src/persistence/outbound/limits.js'
 import type { Entity } from '../../../src/protocol/entities/registry.js'
+import { statementsDuring } from '../../support/assertions/statement-count.js'
 import { addPost } from '../../support/databases/rows.js'
-import { commentBy, likeBy, postBy } from '../../support/federation/entities.js'
+import { commentBy, likeBy, pollWith, postBy, voteBy } from '../../support/federation/entities.js'
 import { signedBy } from '../../support/federation/envelopes.js'
 import { type FakePerson, type FakePods, startFakePods } from '../../support/federation/fake-pods.js'
 import { allStored, publicMessage, receive } from '../../support/federation/inbound-messages.js'
@@ -26,7 +31,7 @@ afterAll(async () => {
   await fakePods.close()
 })
 beforeEach(async () => {
-  await pod.empty('posts, outbox, waiting, pods, people, pod_rules')
+  await pod.empty('posts, outbox, waiting, pods, people, pod_rules, quarantine')
   ;({ quin, remy } = await pod.remotePeople('quin', 'remy'))
 })
 
@@ -38,6 +43,7 @@ const block = (host: string, port = 443) =>
     { reason: 'Spam', confirm: host },
   )
 const ignored = { ...allStored, ignored: 1 }
+const rejected = { ...allStored, rejected: ['Moderated'] }
 
 describe('entities that the pod of an author relays', () => {
   it.each<[what: string, (author: FakePerson, post: { readonly guid: string }) => Entity]>([
@@ -172,6 +178,115 @@ describe('interactions from a blocked pod with a local post', () => {
     expect(outcome).toEqual({ ...allStored, rejected: ['Moderated'] })
     expect(await sentAbout(pod, comment.guid)).toMatchObject([{ verb: 'retract', to: ['r.example'] }])
   })
+
+  it('are answered once, also after the answer has arrived', async () => {
+    const [message] = (await commentsFromBlockedPod(1)).map((comment) => publicMessage(remy, comment))
+    if (message === undefined) throw new Error('There is no comment.')
+    await receive(pod, message)
+    expect(await pod.rows('outbound_messages', 'deliveries')).toEqual([1, 1])
+    await pod.db('deliveries').delete() // it has arrived
+
+    expect(await receive(pod, message)).toEqual(rejected)
+
+    expect(await pod.rows('outbound_messages', 'deliveries')).toEqual([1, 0])
+  })
+
+  it('are not answered while too many answers wait for the pod', async () => {
+    const [last, ...first] = (await commentsFromBlockedPod(3)).map((comment) => publicMessage(remy, comment))
+    if (last === undefined) throw new Error('There is no comment.')
+    const { podId } = await pod.db('people').where({ id: remy.id }).first('podId')
+    await pod.db.raw(
+      `with messages as (
+         insert into outbound_messages (record, guid, verb, public, entity)
+         select 'like', md5(i::text), 'retract', true, '' from generate_series(1, ?::integer) as i returning id
+       )
+       insert into deliveries (message_id, pod_id, priority) select id, ?, ? from messages`,
+      [UNDELIVERED_LIMITS.retractionsToBlocked - 1, podId, DELIVERY_PRIORITY.relay],
+    )
+
+    await receive(pod, ...first)
+    await receive(pod, last)
+
+    const { retractionsToBlocked } = UNDELIVERED_LIMITS
+    expect(await pod.rows('outbound_messages', 'deliveries')).toEqual([retractionsToBlocked, retractionsToBlocked])
+  })
+
+  it('take as many statements as one, also with repeats in one batch', async () => {
+    const comments = await commentsFromBlockedPod(35)
+    const [first, second, ...others] = comments.map((comment) => publicMessage(remy, comment))
+    if (first === undefined || second === undefined) throw new Error('There are no comments.')
+    await receive(pod, first) // what a process finds out once
+
+    const one = await statementsDuring(() => receive(pod, second), 'worker')
+    const many = await statementsDuring(() => receive(pod, ...others, ...others.slice(0, 1)), 'worker')
+
+    expect(many).toBe(one)
+    expect(await pod.rows('outbound_messages', 'deliveries')).toEqual([35, 35])
+  })
+
+  /** Comments of remy's, whose pod is blocked, on a post of a local user. */
+  async function commentsFromBlockedPod(count: number) {
+    const { ann } = await pod.localUsers('ann')
+    const post = await addPost(pod, ann)
+    await block('r.example')
+    return Array.from({ length: count }, () => commentBy(remy, post))
+  }
+})
+
+describe.each<[what: string, blockRemy: () => Promise<unknown>]>([
+  ['a blocked pod', () => block('r.example')],
+  ['a blocked person', () => blockOnPod(pod, COMMAND_ACTOR, remy.guid, { reason: 'Spam', confirm: remy.address })],
+])('interactions from %s', (_what, blockRemy) => {
+  let post: Post
+  beforeEach(async () => {
+    const { ann } = await pod.localUsers('ann')
+    post = await addPost(pod, ann)
+  })
+
+  it.each<[what: string, make: (post: Post) => Entity | Promise<Entity>]>([
+    ['a signature of another person', (parent) => signedBy(quin, commentBy(remy, parent))],
+    ['another author', (parent) => commentBy(quin, parent)],
+  ])('with %s are counted only', async (_fault, make) => {
+    const message = publicMessage(remy, await make(post))
+    const { rejected: faults } = await receive(pod, message)
+    expect(faults).toHaveLength(1)
+    await pod.db('quarantine').delete()
+    await blockRemy()
+
+    expect(await receive(pod, message)).toEqual(ignored)
+
+    expect(await pod.rows('comments', 'quarantine', 'outbound_messages', 'deliveries')).toEqual([0, 0, 0, 0])
+  })
+
+  it('that were stored before the block are not retracted when they are repeated', async () => {
+    const poll = pollWith('Yes', 'No')
+    const [answer] = poll.poll_answers
+    if (answer === undefined) throw new Error('There is no answer.')
+    await addPoll(poll)
+    const entities = [commentBy(remy, post), likeBy(remy, post), voteBy(remy, poll, answer)]
+    const messages = entities.map((entity) => publicMessage(remy, entity))
+    expect(await receive(pod, ...messages)).toEqual(allStored)
+    await blockRemy()
+
+    expect(await receive(pod, ...messages)).toEqual({ ...allStored, rejected: ['Moderated', 'Moderated', 'Moderated'] })
+
+    expect(await pod.rows('comments', 'likes', 'poll_participations')).toEqual([1, 1, 1])
+    expect(await pod.rows('outbound_messages', 'deliveries')).toEqual([0, 0])
+  })
+
+  async function addPoll({ guid, question, poll_answers }: ReturnType<typeof pollWith>): Promise<void> {
+    const [{ id }] = await pod.db('polls').insert({ guid, question, postId: post.id }).returning('id')
+    await pod
+      .db('pollAnswers')
+      .insert(
+        poll_answers.map(({ guid: answerGuid, answer }, position) => ({
+          pollId: id,
+          guid: answerGuid,
+          answer,
+          position,
+        })),
+      )
+  }
 })
 
 /** Blocks r.example after the envelopes are verified. */
