@@ -367,6 +367,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     expiresAfterDays: 'given up at its next failure, and not revived when its pod wakes',
     reportDays: 'nothing is shown about the deliveries of a post',
     relaysOfNeverAnsweredPod: 'not stored, counted as skipped',
+    retractionsToBlocked: 'the interaction is not answered',
     participationsWaiting: 'written when those before have arrived',
     participantsOfNeverAnsweredPods: 'not stored',
   },

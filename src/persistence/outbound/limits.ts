@@ -8,7 +8,7 @@ export const UNDELIVERED_LIMITS = {
   reportDays: 14,
   /** Waiting relays for a pod that has never answered. */
   relaysOfNeverAnsweredPod: 5,
-  /** Waiting relays and retractions for a pod, beyond which no interaction of a blocked person there is answered with a retraction. */
+  /** Waiting relays and retractions for a pod, up to which interactions of blocked people there are answered with a retraction. */
   retractionsToBlocked: 1_000,
   /** Waiting participations for a pod that has accepted one before; and one for each of its authors. */
   participationsWaiting: 5_000,
