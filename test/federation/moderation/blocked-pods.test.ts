@@ -197,8 +197,10 @@ describe('interactions from a blocked pod with a local post', () => {
     const { podId } = await pod.db('people').where({ id: remy.id }).first('podId')
     await pod.db.raw(
       `with messages as (
-         insert into outbound_messages (record, guid, verb, public, entity)
-         select 'like', md5(i::text), 'retract', true, '' from generate_series(1, ?::integer) as i returning id
+         insert into outbound_messages (record, guid, verb, sender_id, public, entity)
+         select 'like', md5(i::text), 'retract', person_id, true, ''
+         from generate_series(1, ?::integer) as i cross join users
+         returning id
        )
        insert into deliveries (message_id, pod_id, priority) select id, ?, ? from messages`,
       [UNDELIVERED_LIMITS.retractionsToBlocked - 1, podId, DELIVERY_PRIORITY.relay],
@@ -276,16 +278,14 @@ describe.each<[what: string, blockRemy: () => Promise<unknown>]>([
 
   async function addPoll({ guid, question, poll_answers }: ReturnType<typeof pollWith>): Promise<void> {
     const [{ id }] = await pod.db('polls').insert({ guid, question, postId: post.id }).returning('id')
-    await pod
-      .db('pollAnswers')
-      .insert(
-        poll_answers.map(({ guid: answerGuid, answer }, position) => ({
-          pollId: id,
-          guid: answerGuid,
-          answer,
-          position,
-        })),
-      )
+    await pod.db('pollAnswers').insert(
+      poll_answers.map(({ guid: answerGuid, answer }, position) => ({
+        pollId: id,
+        guid: answerGuid,
+        answer,
+        position,
+      })),
+    )
   }
 })
 
