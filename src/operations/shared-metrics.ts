@@ -199,7 +199,7 @@ function openPeerGauges(registry: Registry): (peers: Awaited<ReturnType<typeof r
   const delivered = gauge('pod_peer_delivered_hour', 'Deliveries to a pod in the last hour, to ten minutes.')
   const oldestAvailable = new Gauge({
     name: 'pod_oldest_available_delivery_seconds',
-    help: 'Age of the oldest delivery that waits for a pod without failures, which is neither paused nor blocked.',
+    help: 'Age of the oldest due delivery that was not attempted yet, for a pod without failures or refusals that is neither paused nor blocked.',
     registers: [registry],
   })
 

@@ -166,20 +166,31 @@ it('series of other pods are those of fifty pods and the sum of all others, for 
   expect(await statementsDuring(values)).toBe(0)
 })
 
-it('the oldest delivery is that for a pod without failures, which is neither paused nor blocked', async () => {
+it('the oldest delivery is one without an attempt, for a pod without failures or refusals that is neither paused nor blocked', async () => {
   const { db, jobs, log, config } = pod.pod
   await db.raw(`
     with written as (
-      insert into outbound_messages (record, guid, verb, public, entity) values ('participation', '0123456789abcdef', 'create', true, '') returning id
+      insert into outbound_messages (record, guid, verb, public, entity)
+      select 'participation', '0123456789abcde' || number, 'create', true, '' from generate_series(1, 3) as number
+      returning id, guid
     ), others as (
-      insert into pods (host, failures, paused_until, blocked_at) values
-        ('failing.example', 1, null, null), ('paused.example', 0, now() + interval '1 day', null),
-        ('blocked.example', 0, null, now()), ('well.example', 0, null, null)
+      insert into pods (host, failures, paused_until, blocked_at, offline_since) values
+        ('failing.example', 1, null, null, null), ('paused.example', 0, now() + interval '1 day', null, null),
+        ('blocked.example', 0, null, now(), null), ('refusing.example', 0, null, null, now()),
+        ('well.example', 0, null, null, null)
       returning id, host
     )
-    insert into deliveries (message_id, pod_id, created_at)
-    select written.id, others.id, now() - case host when 'well.example' then interval '1 hour' else interval '2 hours' end
-    from written cross join others`)
+    insert into deliveries (message_id, pod_id, created_at, attempts, due_at)
+    select written.id, others.id, now() - age, attempts, due_at
+    from written join (values
+      ('1', interval '1 hour', 0, now()),
+      ('2', interval '2 hours', 1, now()), -- was refused
+      ('3', interval '3 hours', 0, now() + interval '1 hour') -- is held
+    ) as delivery (number, age, attempts, due_at) on written.guid like '%' || number, others
+    where host = 'well.example'
+    union all
+    select written.id, others.id, now() - interval '4 hours', 0, now()
+    from written, others where host <> 'well.example'`)
   const registry = new Registry()
   await openSharedMetrics(registry, { db, jobs, log, config })()
 

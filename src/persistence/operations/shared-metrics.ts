@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { IS_UNDECIDED_SQL, UNDECIDED_SIGN_UPS_SQL } from '../accounts/pending-sign-ups.js'
 import { queryRow, queryRows } from '../database/database.js'
-import { POD_IS_ASLEEP_SQL, POD_IS_PAUSED_SQL } from '../outbound/delivery-conditions.js'
+import { POD_IS_PAUSED_SQL } from '../outbound/delivery-conditions.js'
 
 interface Counted {
   readonly count: number
@@ -117,7 +117,7 @@ export interface PeerMetrics {
   /** Messages and deliveries of the last hour. */
   readonly received: number
   readonly delivered: number
-  /** Seconds since the oldest delivery that waits for a pod without failures was written; null: nothing waits for such pods. */
+  /** Seconds since the oldest due delivery without an attempt, for a pod that accepts messages, was written; null: there is none. */
   readonly oldestAvailable: number | null
 }
 
@@ -126,15 +126,17 @@ export async function readMetricsOfOtherPods(db: Knex, peers: number): Promise<r
   return queryRows<PeerMetrics>(
     db,
     `with counted as (
-       select pod_id, count(*) as waiting, min(created_at) as since from deliveries where state = 'waiting' group by pod_id
+       select pod_id, count(*) as waiting, min(created_at) as since,
+         min(created_at) filter (where attempts = 0 and due_at <= now()) as untried_since
+       from deliveries where state = 'waiting' group by pod_id
      ), exchanged as (
        select pod_id, sum(received) as received, sum(delivered) as delivered
        from pod_slots where slot > now() - interval '1 hour' group by pod_id
      ), ranked as (
        select pods.host || case when pods.port = 443 then '' else ':' || pods.port end as name,
-         coalesce(counted.waiting, 0) as waiting, counted.since, pods.failures,
+         coalesce(counted.waiting, 0) as waiting, counted.since, counted.untried_since, pods.failures,
          coalesce(exchanged.received, 0) as received, coalesce(exchanged.delivered, 0) as delivered,
-         pods.failures = 0 and pods.blocked_at is null and not ${POD_IS_PAUSED_SQL} and not ${POD_IS_ASLEEP_SQL} as is_available,
+         pods.failures = 0 and pods.offline_since is null and pods.blocked_at is null and not ${POD_IS_PAUSED_SQL} as is_available,
          row_number() over (
            order by coalesce(counted.waiting, 0) + pods.failures + coalesce(exchanged.received, 0) desc, pods.id
          ) as rank
@@ -146,7 +148,7 @@ export async function readMetricsOfOtherPods(db: Knex, peers: number): Promise<r
      select case when rank <= :peers then name end as peer, sum(waiting)::float as waiting,
        extract(epoch from now() - min(since))::float as oldest, sum(failures)::float as failures,
        sum(received)::float as received, sum(delivered)::float as delivered,
-       extract(epoch from now() - min(since) filter (where is_available))::float as "oldestAvailable"
+       extract(epoch from now() - min(untried_since) filter (where is_available))::float as "oldestAvailable"
      from ranked group by 1`,
     { peers },
   )
