@@ -13,8 +13,10 @@ import type { MonitoringServices, Services } from '../services/services.js'
 const SHARED_METRICS_CACHE_MS = 15_000
 /** The pods of the metrics are chosen each minute. */
 const PEER_METRICS_CACHE_MS = 60_000
-/** Failed jobs of a queue that are counted: Redis has to read each. */
-const COUNTED_FAILED_JOBS = 10_000
+/** Failed jobs of a queue that are read to be counted. */
+const READ_FAILED_JOBS = 10_000
+/** A count of failed jobs may read many of them. */
+const FAILED_JOBS_CACHE_MS = 60_000
 /** Faults of dead letters with series of their own. */
 const FAULTS = 30
 
@@ -37,12 +39,17 @@ export function openSharedMetrics(
     labelNames: ['store'],
     registers: [registry],
   })
-  const values = cacheFor(SHARED_METRICS_CACHE_MS, async () => {
+  const failedJobs = cacheFor(FAILED_JOBS_CACHE_MS, () => countFailedJobs(services, READ_FAILED_JOBS))
+  const values = cacheFor(SHARED_METRICS_CACHE_MS, async (): Promise<GaugeValues> => {
     const beganAt = Date.now()
-    const counters = await readSharedMetrics(services.db)
-    const failedJobs = await countFailedJobs(services, COUNTED_FAILED_JOBS).catch(() => [])
-    const deadLetters = groupRareFaults([...counters.deadLetters, ...failedJobs])
-    return { ...counters, deadLetters, offset: (counters.databaseClock - (beganAt + Date.now()) / 2) / 1_000 }
+    const { deadLetters: ofRows, ...rest } = await readSharedMetrics(services.db)
+    const offset = (rest.databaseClock - (beganAt + Date.now()) / 2) / 1_000
+    const ofJobs = await failedJobs().catch((err: unknown) => logMissing(services, err))
+    const deadLetters = ofJobs && {
+      counts: groupRareFaults([...ofRows, ...ofJobs.counts]),
+      isCut: ofJobs.isCut,
+    }
+    return { ...rest, deadLetters, offset }
   })
   const peers = cacheFor(PEER_METRICS_CACHE_MS, () => readMetricsOfOtherPods(services.db, services.config.metricsPeers))
 
@@ -108,7 +115,11 @@ function groupRareFaults(counts: DeadLetterCounts): DeadLetterCounts {
   return [...sums.values()]
 }
 
-type GaugeValues = SharedMetrics & { readonly offset: number }
+interface GaugeValues extends Omit<SharedMetrics, 'deadLetters'> {
+  /** Undefined: the failed jobs are unknown. Without them the numbers would fall, and rise by them later. */
+  readonly deadLetters: { readonly counts: DeadLetterCounts; readonly isCut: boolean } | undefined
+  readonly offset: number
+}
 
 function openSharedGauges(registry: Registry): (values: GaugeValues | undefined) => void {
   const gauge = (name: string, help: string, ...labelNames: string[]) =>
@@ -123,6 +134,10 @@ function openSharedGauges(registry: Registry): (values: GaugeValues | undefined)
     'Work that was given up: rows, deliveries, and failed jobs without a row.',
     'queue',
     'fault',
+  )
+  const isCut = gauge(
+    'pod_dead_letters_incomplete',
+    '1: pod_dead_letters is without the older failed jobs of a queue. Not there: the dead letters are unknown.',
   )
   const quarantined = gauge('pod_quarantine_messages', 'Rejected messages that are kept.', 'fault')
   const cases = gauge('pod_cases_open', 'Cases that are open or taken.', 'kind')
@@ -143,7 +158,7 @@ function openSharedGauges(registry: Registry): (values: GaugeValues | undefined)
   const maxConnections = gauge('pod_db_server_connections_limit', 'Connections that the server of the database allows.')
   const lag = gauge('pod_replication_lag_seconds', 'How far the slowest replica is behind.')
   const tables = gauge('pod_table_bytes', 'The largest tables with their indexes.', 'table')
-  const optional = [oldestCase, signUps, oldestSignUp, clock, certificate, connections, maxConnections, lag]
+  const optional = [oldestCase, signUps, oldestSignUp, clock, certificate, connections, maxConnections, lag, isCut]
   const gauges = [
     processes,
     paused,
@@ -169,7 +184,8 @@ function openSharedGauges(registry: Registry): (values: GaugeValues | undefined)
       paused.set({ queue }, 1)
       if (left !== null) pauseLeft.set({ queue }, left)
     }
-    for (const { queue, fault, count } of values.deadLetters) dead.set({ queue, fault }, count)
+    for (const { queue, fault, count } of values.deadLetters?.counts ?? []) dead.set({ queue, fault }, count)
+    if (values.deadLetters !== undefined) isCut.set(values.deadLetters.isCut ? 1 : 0)
     for (const { fault, count } of values.quarantined) quarantined.set({ fault }, count)
     for (const { kind, count } of values.casesOpen) cases.set({ kind }, count)
     oldestCase.set(values.oldestCase ?? 0)

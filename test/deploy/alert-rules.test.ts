@@ -112,7 +112,7 @@ it('has the durations of the contract', () => {
 it('compares with an hour ago also if there was no series then', () => {
   const compared = Array.from(read('prometheus/rules.yml').matchAll(/expr: (.* offset 1h.*)/g), ([, text = '']) => text)
   expect(compared).toHaveLength(1)
-  for (const text of compared) expect(text).toContain('offset 1h)) or 0 * max(pod_build_info offset 1h))')
+  for (const text of compared) expect(text).toContain('offset 1h)) or 0 * max(pod_dead_letters_incomplete offset 1h))')
 })
 
 it('exports the build with its commit, and totals as counters', () => {

@@ -55,8 +55,8 @@ export type WorkReport = Awaited<ReturnType<typeof readWork>>
 
 /** The overview is reloaded often, and its figures read all queues. */
 const FRESH_MS = 2_000
-/** Failed jobs of a queue that are counted: Redis has to read each. */
-export const FAILED_JOBS_COUNTED = 1_000
+/** Failed jobs of a queue that are read. */
+const FAILED_JOBS_READ = 1_000
 
 /** Opens reads of the work of the pod; admins share a read for two seconds. */
 export function openWorkReport(
@@ -76,7 +76,7 @@ export function openWorkReport(
 async function readWork(services: MachineDependencies) {
   const [work, failedJobs, processes, requestedStates, folders, checks, newerRelease, backup] = await Promise.all([
     readWorkStatus(services),
-    countFailedJobs(services, FAILED_JOBS_COUNTED).catch(() => []),
+    countFailedJobs(services, FAILED_JOBS_READ).catch(() => undefined),
     listProcesses(services.db),
     listRequestedStates(services.db),
     readFolderSpaces(services),

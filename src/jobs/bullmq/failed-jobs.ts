@@ -24,7 +24,7 @@ export interface FailedJobPage {
  */
 export type ReadFailedJobs = (queue: string, prefix: string, page: FailedJobPage) => Promise<readonly JobSummary[]>
 
-export interface FailedJobCount {
+interface FailedJobCount {
   /** The error of the jobs. */
   readonly fault: string | null
   /** The beginning of the hour in which they failed, in milliseconds since 1970. */
@@ -37,12 +37,18 @@ export interface FailedJobSelection {
   readonly since: number
   readonly until: number
   readonly fault?: string | undefined
-  /** Only the latest are counted. */
+  /** Only the latest of these times are read. Those of outbox rows and with other errors are among them. */
   readonly latest: number
 }
 
+export interface FailedJobCounts {
+  readonly counts: readonly FailedJobCount[]
+  /** There are older jobs, which were not read. */
+  readonly isCut: boolean
+}
+
 /** Counts failed jobs without outbox rows by their errors and hours. */
-export type CountFailedJobs = (queue: string, selection: FailedJobSelection) => Promise<readonly FailedJobCount[]>
+export type CountFailedJobs = (queue: string, prefix: string, selection: FailedJobSelection) => Promise<FailedJobCounts>
 
 /** Returns those of the queues that have failed jobs: a list of dead letters reads no others. */
 export type FindFailedQueues = (
@@ -87,21 +93,30 @@ export function postgresFailedJobs(pool: Pick<pg.Pool, 'query'>): ReadFailedJobs
 
 const HOUR_MS = 3_600_000
 
+/** One job more than wanted is read, to see whether there are older ones. */
 const COUNT_FAILED_SQL = `
-  select fault, hour, count(*)::integer as count
-  from (
-    select failed_reason as fault, finished_at_ms - finished_at_ms % ${HOUR_MS} as hour
+  with latest as materialized (
+    select failed_reason, finished_at_ms - finished_at_ms % ${HOUR_MS} as hour,
+      dedup_id is not null and dedup_id like '${ROW_NAMES}%' as is_of_row,
+      row_number() over (order by finished_at_ms desc) > $5::bigint as is_beyond
     from job
     where queue = $1 and state = 'failed' and finished_at_ms >= $2 and finished_at_ms < $3
-      and (dedup_id is null or dedup_id not like '${ROW_NAMES}%') and ($4::text is null or failed_reason = $4)
-    order by finished_at_ms desc limit $5
-  ) as failed
-  group by fault, hour`
+    order by finished_at_ms desc limit $5::bigint + 1
+  )
+  select failed_reason as fault, hour, is_beyond,
+    (count(*) filter (where not is_of_row and ($4::text is null or failed_reason = $4)))::integer as count
+  from latest
+  group by failed_reason, hour, is_beyond`
 
 export function postgresCountFailedJobs(pool: Pick<pg.Pool, 'query'>): CountFailedJobs {
-  return async (queue, { since, until, fault = null, latest }) => {
+  return async (queue, _prefix, { since, until, fault = null, latest }) => {
     const { rows } = await pool.query(COUNT_FAILED_SQL, [queue, since, until, fault, latest])
-    return rows.map((row) => ({ fault: row.fault, hour: Number(row.hour), count: row.count }))
+    return {
+      counts: rows
+        .filter((row) => !row.is_beyond && row.count > 0)
+        .map((row) => ({ fault: row.fault, hour: Number(row.hour), count: row.count })),
+      isCut: rows.some((row) => row.is_beyond),
+    }
   }
 }
 
@@ -159,6 +174,49 @@ export function redisFailedJobs(redis: Pick<Redis | Cluster, 'eval'>): ReadFaile
       if (isEnd === 1) break
     }
     return summaries.slice(0, limit)
+  }
+}
+
+/** Returns errors and ends of the jobs that match, then whether there are older jobs. */
+const COUNT_FAILED_SCRIPT = `
+  local wanted = tonumber(ARGV[4])
+  local ids = redis.call('ZREVRANGEBYSCORE', KEYS[1], ARGV[1], ARGV[2], 'LIMIT', ARGV[3], wanted + 1)
+  local found = {}
+  for place = 1, math.min(#ids, wanted) do
+    local job = redis.call('HMGET', KEYS[2] .. ids[place], 'failedReason', 'finishedOn', 'deid')
+    local isOfRow = job[3] and string.sub(job[3], 1, ${ROW_NAMES.length}) == '${ROW_NAMES}'
+    local isWanted = ARGV[5] == nil or job[1] == ARGV[5]
+    if job[2] and isWanted and not isOfRow then found[#found + 1] = { job[1], job[2] } end
+  end
+  return { found, #ids > wanted and 1 or 0 }`
+
+export function redisCountFailedJobs(redis: Pick<Redis | Cluster, 'eval'>): CountFailedJobs {
+  return async (queue, prefix, { since, until, fault: wantedFault, latest }) => {
+    const counts = new Map<string, FailedJobCount>()
+    let readJobs = 0
+    let hasOlder = true
+    while (hasOlder && readJobs < latest) {
+      const jobsOfRun = Math.min(JOBS_OF_RUN, latest - readJobs)
+      const keys = [`${prefix}:${queue}:failed`, `${prefix}:${queue}:`]
+      const [jobs, more] = (await redis.eval(
+        COUNT_FAILED_SCRIPT,
+        2,
+        ...keys,
+        `(${until}`,
+        since,
+        readJobs,
+        jobsOfRun,
+        ...(wantedFault === undefined ? [] : [wantedFault]),
+      )) as ScriptResult
+      for (const [fault = null, finishedAt] of jobs) {
+        const hour = Number(finishedAt) - (Number(finishedAt) % HOUR_MS)
+        const key = JSON.stringify([fault, hour])
+        counts.set(key, { fault, hour, count: (counts.get(key)?.count ?? 0) + 1 })
+      }
+      readJobs += jobsOfRun
+      hasOlder = more === 1
+    }
+    return { counts: [...counts.values()], isCut: hasOlder }
   }
 }
 

@@ -2,7 +2,7 @@ import { countDeadDeliveries } from '../../persistence/outbound/dead-deliveries.
 import type { QueueName } from '../queues/queue-names.js'
 import { type DeadLetterDependencies, type DeadLetterFilter, keysOfSource } from './dead-letter.js'
 import { countDeadLetterRows, type DeadLetterGroup } from './dead-letter-rows.js'
-import { failedJobs, listFailedQueues } from './find-dead-letters.js'
+import { listFailedQueues } from './find-dead-letters.js'
 
 export interface DeadLetterCount {
   /** Null: the property is unknown. */
@@ -13,7 +13,7 @@ export interface DeadLetterCount {
 export interface CountLimits {
   /** Groups that are returned. */
   readonly groups: number
-  /** Only the latest of rows, deliveries and each queue are counted: for pages that must not take longer with more of them. */
+  /** Only the latest of rows, deliveries and failed jobs of each queue are read: for pages that must not take longer with more of them. */
   readonly latest?: number
 }
 
@@ -27,7 +27,7 @@ export async function countDeadLetters(
   return (await countDeadLettersByEach(services, filter, [by], limits)).get(by) ?? []
 }
 
-/** Counts dead letters by several of their properties, with one statement for each source. Redis counts no failed jobs: they are read once for all. */
+/** Counts dead letters by several of their properties, with one statement for each source. The failed jobs are read once for all. */
 export async function countDeadLettersByEach(
   services: DeadLetterDependencies,
   filter: DeadLetterFilter,
@@ -72,57 +72,61 @@ async function countJobs(
   const countsOfQueues = await Promise.all(
     queues.map((queue) => countJobsOfQueue(services, queue, filter, { groupings, latest })),
   )
-  return new Map(groupings.map((by) => [by, countsOfQueues.flatMap((counts) => counts.get(by) ?? [])]))
+  return new Map(groupings.map((by) => [by, countsOfQueues.flatMap(({ counts }) => counts.get(by) ?? [])]))
 }
 
 async function countJobsOfQueue(
   services: DeadLetterDependencies,
   queue: QueueName,
-  filter: DeadLetterFilter,
+  { since, until, fault: wantedFault }: DeadLetterFilter,
   { groupings, latest }: { readonly groupings: readonly DeadLetterGroup[]; readonly latest: number },
-): Promise<ReadonlyMap<DeadLetterGroup, readonly DeadLetterCount[]>> {
-  const counts = new Map(groupings.map((by) => [by, new Map<string | null, number>()]))
-  const add = (fault: string | null, failedAt: number | null, count: number) => {
-    const values = { queue, fault, pod: null, entity: null, hour: hourOf(failedAt) }
-    for (const [by, ofGroup] of counts) ofGroup.set(values[by], (ofGroup.get(values[by]) ?? 0) + count)
+): Promise<{
+  readonly counts: ReadonlyMap<DeadLetterGroup, readonly DeadLetterCount[]>
+  readonly isCut: boolean
+}> {
+  const { counts, isCut } = await services.jobs.countFailedWithoutRow(queue, {
+    since: since?.getTime() ?? 0,
+    until: until?.getTime() ?? Number.MAX_SAFE_INTEGER,
+    fault: wantedFault,
+    latest,
+  })
+  const sums = new Map(groupings.map((by) => [by, new Map<string | null, number>()]))
+  for (const { fault, hour, count } of counts) {
+    const values = {
+      queue,
+      fault,
+      pod: null,
+      entity: null,
+      hour: `${new Date(hour).toISOString().slice(0, 13)}:00:00Z`,
+    }
+    for (const [by, ofGroup] of sums) ofGroup.set(values[by], (ofGroup.get(values[by]) ?? 0) + count)
   }
-  const { since, until, fault } = filter
-  const times = { since: since?.getTime() ?? 0, until: until?.getTime() ?? Number.MAX_SAFE_INTEGER }
-  const countsWithoutRow = await services.jobs.countFailedWithoutRow(queue, { ...times, fault, latest })
-  for (const each of countsWithoutRow ?? []) add(each.fault, each.hour, each.count)
-  let read = 0
-  for await (const job of countsWithoutRow === undefined
-    ? failedJobs(services, queue, filter, { limit: latest })
-    : []) {
-    add(job.fault, job.finishedAt, 1)
-    read += 1
-    if (read === latest) break // before the list reads its next page
+  return {
+    counts: new Map([...sums].map(([by, ofGroup]) => [by, [...ofGroup].map(([value, count]) => ({ value, count }))])),
+    isCut,
   }
-  return new Map([...counts].map(([by, ofGroup]) => [by, [...ofGroup].map(([value, count]) => ({ value, count }))]))
 }
 
-/** Failed jobs without an outbox row, of one queue with one error. */
+/** Failed jobs without an outbox row. */
 export interface FailedJobs {
-  readonly queue: QueueName
-  readonly fault: string
-  readonly count: number
+  readonly counts: readonly { readonly queue: QueueName; readonly fault: string; readonly count: number }[]
+  /** A queue has older failed jobs, which were not read. */
+  readonly isCut: boolean
 }
 
-/** Counts failed jobs without an outbox row by queue and error; of each queue only the latest. */
-export async function countFailedJobs(
-  services: DeadLetterDependencies,
-  latest: number,
-): Promise<readonly FailedJobs[]> {
+/** Counts failed jobs without an outbox row by queue and error. Of each queue only the latest failed jobs are read. */
+export async function countFailedJobs(services: DeadLetterDependencies, latest: number): Promise<FailedJobs> {
   const queues = await listFailedQueues(services, {})
   const countsOfQueues = await Promise.all(
-    queues.map(async (queue) => {
-      const counts = await countJobsOfQueue(services, queue, {}, { groupings: ['fault'], latest })
-      return (counts.get('fault') ?? []).map(({ value, count }) => ({ queue, fault: value ?? 'unknown', count }))
-    }),
+    queues.map(async (queue) => ({
+      queue,
+      ...(await countJobsOfQueue(services, queue, {}, { groupings: ['fault'], latest })),
+    })),
   )
-  return countsOfQueues.flat()
-}
-
-function hourOf(time: number | null): string | null {
-  return time === null ? null : `${new Date(time).toISOString().slice(0, 13)}:00:00Z`
+  return {
+    counts: countsOfQueues.flatMap(({ queue, counts }) =>
+      (counts.get('fault') ?? []).map(({ value, count }) => ({ queue, fault: value ?? 'unknown', count })),
+    ),
+    isCut: countsOfQueues.some(({ isCut }) => isCut),
+  }
 }

@@ -166,7 +166,7 @@ export async function listFailedQueues(
 }
 
 /** The failed jobs of a queue that match, without rows, from a page on to the end of the list. */
-export async function* failedJobs(
+async function* failedJobs(
   { jobs }: DeadLetterDependencies,
   queue: QueueName,
   filter: DeadLetterFilter,

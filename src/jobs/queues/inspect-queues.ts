@@ -1,5 +1,5 @@
 import type { Job, Queue } from 'bullmq'
-import type { FailedJobCount, FailedJobPage, FailedJobSelection } from '../bullmq/failed-jobs.js'
+import type { FailedJobCounts, FailedJobPage, FailedJobSelection } from '../bullmq/failed-jobs.js'
 import type { JobSummary } from '../bullmq/job-summaries.js'
 import { PAUSED_JOBS } from '../bullmq/paused-jobs.js'
 import type { OpenQueue, QueueClient } from './queue-client.js'
@@ -34,8 +34,8 @@ export interface QueueInspection {
   list(queue: QueueName, state: JobState, from: number, count: number): Promise<readonly JobSummary[]>
   /** Lists failed jobs that have no outbox row, without their data, from a position on. */
   failedWithoutRow(queue: QueueName, page: FailedJobPage): Promise<readonly JobSummary[]>
-  /** Counts these jobs by error and hour. Undefined: this store cannot; they have to be read. */
-  countFailedWithoutRow(queue: QueueName, selection: FailedJobSelection): Promise<readonly FailedJobCount[] | undefined>
+  /** Counts these jobs by error and hour. */
+  countFailedWithoutRow(queue: QueueName, selection: FailedJobSelection): Promise<FailedJobCounts>
   /** The queues that have failed jobs. */
   queuesWithFailedJobs(): Promise<readonly QueueName[]>
   find(queue: QueueName, jobId: string): Promise<Job | undefined>
@@ -149,11 +149,8 @@ export function createQueueInspection({ client, store, prefix }: InspectedQueues
 
     failedWithoutRow: (name, page) => whenReady(name, () => store.failedJobs(name, store.prefixOf(prefix, name), page)),
 
-    async countFailedWithoutRow(name, selection) {
-      const { countFailedJobs } = store
-      if (countFailedJobs === undefined) return undefined
-      return whenReady(name, () => countFailedJobs(name, selection))
-    },
+    countFailedWithoutRow: (name, selection) =>
+      whenReady(name, () => store.countFailedJobs(name, store.prefixOf(prefix, name), selection)),
 
     queuesWithFailedJobs: () =>
       whenReady('maintenance', async () => {

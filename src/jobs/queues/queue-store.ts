@@ -24,8 +24,7 @@ export interface QueueStore {
   readonly nextJobs: FindNextJobs
   readonly failedJobs: ReadFailedJobs
   readonly failedQueues: FindFailedQueues
-  /** Undefined: they are read to be counted. */
-  readonly countFailedJobs: CountFailedJobs | undefined
+  readonly countFailedJobs: CountFailedJobs
   /** Undefined: the library counts jobs and workers of one queue after the other. */
   readonly countQueues: CountQueues | undefined
   /** The prefix of the keys of a queue. */

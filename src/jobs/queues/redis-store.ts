@@ -1,6 +1,6 @@
 import { createRedisBackend } from 'bullmq'
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
-import { redisFailedJobs, redisFailedQueues } from '../bullmq/failed-jobs.js'
+import { redisCountFailedJobs, redisFailedJobs, redisFailedQueues } from '../bullmq/failed-jobs.js'
 import { redisNextJobs, redisSummaries } from '../bullmq/job-summaries.js'
 import type { QueueStore, Report } from './queue-store.js'
 import { type RedisAddress, readRedisAddress } from './redis-address.js'
@@ -59,7 +59,7 @@ export function openRedisStore(redisUrl: string, { replicas, isTuned, report }: 
     nextJobs: redisNextJobs(producer),
     failedJobs: redisFailedJobs(producer),
     failedQueues: redisFailedQueues(producer),
-    countFailedJobs: undefined,
+    countFailedJobs: redisCountFailedJobs(producer),
     countQueues: undefined, // Redis knows the lengths of its lists
     // Keys with the same text in braces are on the same node of a cluster, as a script requires.
     prefixOf: (pod, queue) => (address.kind === 'cluster' ? `{${pod}-${queue}}` : pod),

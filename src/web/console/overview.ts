@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { readSoftware } from '../../config/software.js'
 import { hasPower } from '../../domain/accounts/role-powers.js'
 import { type ModerationOverview, readOverview } from '../../domain/moderation/cases.js'
-import { FAILED_JOBS_COUNTED, openWorkReport, type WorkReport } from '../../domain/operations/machine.js'
+import { openWorkReport, type WorkReport } from '../../domain/operations/machine.js'
 import { isNearlyFull } from '../../domain/operations/storage.js'
 import { SWEEP_LIMITS } from '../../persistence/database/limits.js'
 import { html, type Markup } from '../pages/markup.js'
@@ -67,9 +67,9 @@ function decisions({ cases: { open, taken, oldest }, signUps }: ModerationOvervi
 
 /** The failed job of a row is not counted beside its row. */
 function deadLetterCount({ outbox, deliveries }: WorkReport['work'], failedJobs: WorkReport['failedJobs']): string {
-  const isComplete = failedJobs.every(({ count }) => count < FAILED_JOBS_COUNTED)
-  const total = outbox.dead + deliveries.dead + failedJobs.reduce((sum, { count }) => sum + count, 0)
-  return isComplete ? formatCount(total) : `more than ${formatCount(total)}`
+  if (failedJobs === undefined) return 'unknown'
+  const total = outbox.dead + deliveries.dead + failedJobs.counts.reduce((sum, { count }) => sum + count, 0)
+  return failedJobs.isCut ? `at least ${formatCount(total)}` : formatCount(total)
 }
 
 interface Tile {

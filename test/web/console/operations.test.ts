@@ -5,6 +5,7 @@ import { discoverPersonJob, receivePublicJob } from '../../../src/jobs/definitio
 import { countDelivery, countReceived, savePodActivity } from '../../../src/jobs/operations/pod-activity.js'
 import { replaceChecks } from '../../../src/persistence/operations/checks.js'
 import { savePictureCount } from '../../../src/persistence/photos/picture-counts.js'
+import { formatCount } from '../../../src/web/console/quantities.js'
 import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { agePasswords, type ConsolePod, startConsolePod } from '../../support/pods/console-pod.js'
@@ -373,6 +374,28 @@ describe('the overview', () => {
 
     expect(await overview()).toMatch(/<a href="\/admin\/sign-ups">2 sign-ups<\/a>, the oldest of <time[^>]*>2 Jan 2026/)
     await console.pod.db('pending_sign_ups').delete()
+  })
+
+  it('says whether all dead letters are counted, or that their number is unknown', async () => {
+    const tile = async () => /<b>([^<]*)<\/b> <a href="\/admin\/dead-letters">dead letters/.exec(await overview())?.[1]
+    const addFailedJobs = (from: number, to: number) =>
+      console.pod.db.raw(
+        `insert into bullmq.job (queue, id, seq, name, state, added_at_ms, finished_at_ms, failed_reason)
+         select 'notify', 'failed-' || number, number, 'x', 'failed', 0, number, case number % 2 when 0 then 'gone' else 'crashed' end
+         from generate_series(${from}, ${to}) as number`,
+      )
+    const former = Number(await tile())
+    await addFailedJobs(1, 1_000)
+    const all = await tile()
+    await addFailedJobs(1_001, 1_001)
+    const some = await tile()
+    const read = vi.spyOn(console.pod.jobs, 'queuesWithFailedJobs').mockRejectedValue(new Error('the queue is away'))
+    const none = await tile()
+    read.mockRestore()
+    await console.pod.db.raw(`delete from bullmq.job where id like 'failed-%'`)
+
+    const total = formatCount(former + 1_000)
+    expect([all, some, none]).toEqual([total, `at least ${total}`, 'unknown'])
   })
 
   it('shows the age of the last backup, and warns of an old one', async () => {
