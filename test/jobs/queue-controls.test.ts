@@ -81,6 +81,25 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
     }
   })
 
+  it('are drained although this process cannot apply it yet: it is stored, and an error would say that it is not', async () => {
+    const refuseJobsFor = () => {
+      throw new Error('the states cannot be read')
+    }
+    const failing = { ...pod, jobs: { ...pod.jobs, refuseJobsFor } }
+    const warn = vi.spyOn(pod.log, 'warn')
+    try {
+      expect(await drainQueue(failing, actor, 'notify', { ...change, confirm: 'notify' })).toBe(true)
+      expect(warn.mock.calls.map(([, text]) => text)).toContain('state of the queue not applied yet')
+    } finally {
+      warn.mockRestore()
+    }
+    await heartbeat.beatNow()
+    await heartbeat.beatNow()
+
+    expect(await notifyQueue()).toMatchObject({ state: 'drained' })
+    expect(pod.jobs.acceptsJobs('notify')).toBe(false)
+  })
+
   it('are counted together as each of them alone', async () => {
     await vi.waitFor(async () => expect(await notifyQueue()).toMatchObject({ workers: 1 }), { timeout: 10_000 })
     await pauseQueue(pod, actor, 'notify', change)

@@ -298,7 +298,10 @@ async function saveQueueState(
     await saveRequestedState(transaction, { queue, state, actor: actor.name, reason, until: until ?? null })
     return { state, until: until?.toISOString() ?? null }
   })
-  await refuseJobsOfDrained(services)
+  // The state is stored and audited: an error would say that it is not. The next heartbeat applies it here too.
+  await refuseJobsOfDrained(services).catch((err: unknown) =>
+    services.log.warn({ err, queue, state }, 'state of the queue not applied yet'),
+  )
   return hasChanged
 }
 
