@@ -31,15 +31,15 @@ export function startSweeping(services: Services, intervalMs = CHECK_INTERVAL_MS
       const { hasDueWork, hasEndedActions, hasEndedPodRules, isRunRecordStale, hasLimitedRows } = dueWork
       if (hasDueWork) await sweep(services)
       else if (isRunRecordStale) await recordRun(services.db, 'sweep')
-      if (hasEndedActions) await endTemporaryActions(services)
+      // If one of these fails each time, the others must run nevertheless.
+      const logAs = (text: string) => (err: unknown) => services.log.warn({ err }, text)
+      if (hasEndedActions) await endTemporaryActions(services).catch(logAs('temporary actions not ended'))
       // The scheduled job alone would be late: it has to wait for its turn in the queue.
-      if (hasEndedPodRules) await endPodRules(services)
+      if (hasEndedPodRules) await endPodRules(services).catch(logAs('rules for pods not ended'))
       if (hasLimitedRows && performance.now() - boundedAt >= WAITING_LIMITS.pollIntervalMs) {
         boundedAt = performance.now()
         // At most one line in ten seconds. Without the bounds the tables grow, so it must be seen.
-        await deleteMessagesBeyondLimits(services).catch((err) =>
-          services.log.warn({ err }, 'waiting messages not bounded'),
-        )
+        await deleteMessagesBeyondLimits(services).catch(logAs('waiting messages not bounded'))
       }
     } catch (err) {
       services.log.debug({ err }, 'sweep failed') // health shows when the last sweep was

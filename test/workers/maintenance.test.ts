@@ -191,6 +191,29 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     await pod.db('podRules').delete()
   })
 
+  it('deletes messages and lookups beyond the limits also while rules for pods cannot be ended', async () => {
+    await pod.db.raw(`create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$`)
+    await pod.db.raw('create trigger refuse before delete on pod_rules for each row execute function refuse()')
+    const rule = { state: 'blocked', reason: 'Spam', source: 'manual', createdBy: 'command', subdomains: true }
+    await pod.db('podRules').insert({ ...rule, domain: 'over.example', until: new Date(0) })
+    await pod.db('outbox').insert({ queue: 'notify', name: 'greet', failedAt: pod.db.fn.now() })
+    const times = {
+      createdAt: pod.db.raw(`now() - interval '1 day'`),
+      nextTryAt: pod.db.raw(`now() + interval '1 day'`),
+    }
+    await pod.db('signerLookups').insert({ address: 'bob@far.example', host: 'far.example', ...times })
+    const warn = vi.spyOn(pod.log, 'warn')
+    const sweeping = startSweeping(pod, 10)
+
+    await vi.waitFor(async () => expect(await pod.db('signerLookups')).toEqual([]), 5_000)
+
+    await sweeping.stop()
+    expect(warn.mock.calls.map(([, text]) => text)).toContain('rules for pods not ended')
+    warn.mockRestore()
+    await pod.db.raw('drop function refuse cascade')
+    await pod.db('podRules').delete()
+  })
+
   it('reports every twenty seconds that it sweeps, although nothing is due', async () => {
     expect(await checkForDueWork(pod)).toMatchObject({ hasDueWork: false, isRunRecordStale: true })
     const sweeping = startSweeping(pod, 10)
