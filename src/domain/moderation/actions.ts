@@ -6,6 +6,7 @@ import { readActionDetails } from '../../persistence/moderation/action-details.j
 import {
   type ActionFilter,
   type ActionRow,
+  existsAction,
   findActionsInForce,
   findActionsRestricting,
   findEndedActions,
@@ -90,6 +91,11 @@ export async function listModerationActions(
   return listActions(db, filter, actor.personId, page)
 }
 
+export async function requireAction({ db }: Pick<Services, 'db'>, actor: Actor, id: number): Promise<void> {
+  requirePower(actor, 'moderation')
+  if (!(await existsAction(db, id))) throw actionNotFound()
+}
+
 /** Undoes an action with all its effects that no later action has changed. An action that was undone before stays as it is. */
 export async function undoAction(
   services: ModerationServices,
@@ -100,7 +106,7 @@ export async function undoAction(
   requirePower(actor, 'moderation')
   const outcome = await inRequestTransaction(services, async (transaction): Promise<ActionOutcome> => {
     const action = await lockAction(transaction, id)
-    if (action === undefined) throw new Refusal('action_not_found', 'There is no action with this number.')
+    if (action === undefined) throw actionNotFound()
     const reason = requireReason(options)
     if (action.undoneById !== null) return { changed: false }
     const { kind } = action
@@ -207,6 +213,10 @@ async function undoRemoval(
       .update({ targetDeleted: null })
   }
   await showContentOfAction(transaction, action.id)
+}
+
+function actionNotFound(): Refusal {
+  return new Refusal('action_not_found', 'There is no action with this number.')
 }
 
 function notUndoable(message: string, actionId?: number): Refusal {

@@ -50,6 +50,10 @@ export async function listActions(
   return readIdPage(query, page)
 }
 
+export async function existsAction(db: Knex, id: number): Promise<boolean> {
+  return (await db('moderation_actions').where({ id }).first('id')) !== undefined
+}
+
 export async function lockAction(transaction: Knex.Transaction, id: number): Promise<ActionRow | undefined> {
   return transaction('moderation_actions').where({ id }).forUpdate().first()
 }

@@ -3,6 +3,7 @@ import { type IdPage, type ListPage, readIdPage } from '../sql/id-page.js'
 
 export const MAIL_RULE_SEVERITIES = ['reject', 'approve'] as const
 export type MailRuleSeverity = (typeof MAIL_RULE_SEVERITIES)[number]
+/** The mildest first. */
 export const IP_RULE_SEVERITIES = ['sign_up_approval', 'sign_up_block', 'no_access'] as const
 export type IpRuleSeverity = (typeof IP_RULE_SEVERITIES)[number]
 
@@ -47,6 +48,10 @@ export function listNetworkRules<Table extends NetworkRuleTable>(
   page: IdPage,
 ): Promise<ListPage<NetworkRules[Table]>> {
   return readIdPage(db(table), page)
+}
+
+export async function existsNetworkRule(db: Knex, table: NetworkRuleTable, id: number): Promise<boolean> {
+  return (await db(table).where({ id }).first('id')) !== undefined
 }
 
 export async function lockNetworkRule<Table extends NetworkRuleTable>(

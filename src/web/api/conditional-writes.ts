@@ -15,8 +15,15 @@ export interface ConditionalObject {
   readonly read: (request: FastifyRequest, transaction: Knex.Transaction, key: string) => Promise<object>
 }
 
-/** Objects by their path. Changes have this path or one below it. */
+/** Objects by their path. Other calls about them have this path or one below it. */
 export type ConditionalObjects = Readonly<Record<string, ConditionalObject>>
+
+/** An object of a path. `read` throws if it is missing. */
+export interface RequiredObject {
+  readonly read: (request: FastifyRequest, transaction: Knex.Transaction, key: string) => Promise<unknown>
+}
+
+export type RequiredObjects = Readonly<Record<string, RequiredObject>>
 
 /**
  * Gives the objects an ETag of their content, and refuses a change whose `If-Match` names another one with 412. The transaction of the
@@ -58,31 +65,41 @@ export function addConditionalWrites(app: FastifyInstance, objects: ConditionalO
 }
 
 /**
- * Reports a missing object of the path before errors in the query or body. The object is looked up only if these are invalid; otherwise
- * the use case finds it itself.
+ * Reports a missing object of the path before errors in the query or body, those of the schema and those that the handler finds. The
+ * object is looked up only if these are invalid; otherwise the use case finds it itself.
  */
-export function addMissingObjectsFirst(app: FastifyInstance, objects: ConditionalObjects): void {
+export function addMissingObjectsFirst(app: FastifyInstance, objects: RequiredObjects): void {
+  async function requireObject(request: FastifyRequest): Promise<void> {
+    const found = findObject(objects, pathBelow(app, request.routeOptions.url))
+    await request.services.db.transaction(async (transaction) =>
+      found?.object.read(request, transaction, found.keyIn(request)),
+    )
+  }
+
   app.addHook('onRoute', (route) => {
-    if (!isReadMethod(String(route.method)) && findObject(objects, route.routePath) !== undefined)
-      route.attachValidation = true
+    if (findObject(objects, route.routePath) === undefined) return
+    route.attachValidation = true
+    const handle = route.handler
+    route.handler = async function handleOrReportMissing(request, reply) {
+      try {
+        return await handle.call(this, request, reply)
+      } catch (error) {
+        if (error instanceof RequestFault && error.status === 422) await requireObject(request)
+        throw error
+      }
+    }
   })
 
   app.addHook('preHandler', async (request) => {
     const { validationError } = request
     if (validationError === undefined) return
-    const found = findObject(objects, pathBelow(app, request.routeOptions.url))
-    if (found !== undefined && validationError.validationContext !== 'params') {
-      // Throws if the object is missing.
-      await request.services.db.transaction((transaction) =>
-        found.object.read(request, transaction, found.keyIn(request)),
-      )
-    }
+    if (validationError.validationContext !== 'params') await requireObject(request)
     throw validationError
   })
 }
 
 /** The object that a route is about: its own path, or the beginning of it. */
-function findObject(objects: ConditionalObjects, url: string | undefined) {
+function findObject<Found extends RequiredObject>(objects: Readonly<Record<string, Found>>, url: string | undefined) {
   const entry = Object.entries(objects).find(([path]) => url === path || url?.startsWith(`${path}/`))
   if (entry === undefined) return undefined
   const [path, object] = entry

@@ -249,6 +249,20 @@ describe('rules for networks and e-mail addresses', () => {
     expect([refused.status, refused.body.reason]).toEqual([422, 'own_address'])
     expect((await change('10.88.1.2', { comment: 'An office' })).body).toMatchObject({ comment: 'An office' })
     expect((await change('10.77.1.2', { severity: 'sign_up_block' })).body).toMatchObject({ severity: 'sign_up_block' })
+    expect((await change('10.88.1.2', { severity: 'no_access' })).body.reason).toBe('own_address')
+    const milder = await change('10.88.1.2', { severity: 'sign_up_approval' })
+    expect([milder.status, milder.body.severity]).toEqual([200, 'sign_up_approval'])
+    expect((await change('10.88.1.2', { severity: 'sign_up_block' })).body.reason).toBe('own_address')
+
+    await change('10.77.1.2', { severity: 'sign_up_block' })
+    const addAgain = (severity: string) =>
+      api.call({
+        ...{ method: 'POST', path: '/api/admin/v1/ip_rules', token: mod.token },
+        headers: { 'x-forwarded-for': '10.88.1.2' },
+        body: { cidr: '10.88.0.0/16', severity, reason },
+      })
+    expect((await addAgain('no_access')).body.reason).toBe('own_address')
+    expect((await addAgain('sign_up_approval')).body).toMatchObject({ id: made.id, severity: 'sign_up_approval' })
     await mod.call('DELETE', `/ip_rules/${made.id}?reason=Over`)
   })
 

@@ -164,6 +164,7 @@ export async function decideSignUps(
   },
 ): Promise<readonly number[]> {
   requirePower(actor, 'moderation')
+  requireReason(decision)
   const decidedIds: number[] = []
   for (const id of new Set(ids)) {
     try {
@@ -189,8 +190,8 @@ async function decide(
   { id, decision, reason }: SignUpDecision,
   change: (transaction: Knex.Transaction, signUp: PendingSignUp) => Promise<void>,
 ): Promise<PendingSignUp> {
-  const givenReason = requireReason({ reason })
   let signUp = await getWaitingSignUp(services.db, id)
+  const givenReason = requireReason({ reason })
   const target = { type: 'sign_up', label: signUp.username ?? '' }
   await recordOperatorChange(
     services,

@@ -63,10 +63,18 @@ export async function getPodRuleImport(
   actor: Actor,
   id: number,
 ): Promise<PodRuleImportPlan> {
+  return { plan: await readImportWithoutRows({ db }, actor, id), rows: await listImportRows(db, id) }
+}
+
+export async function readImportWithoutRows(
+  { db }: Pick<Services, 'db'>,
+  actor: Actor,
+  id: number,
+): Promise<PodRuleImport> {
   requirePower(actor, 'administration')
   const plan = await findPodRuleImport(db, id)
   if (plan === undefined) throw importNotFound()
-  return { plan, rows: await listImportRows(db, id) }
+  return plan
 }
 
 /** A plan with its counts and a part of its rows: a list may have 20 000. */
@@ -82,9 +90,7 @@ export async function readImportPart(
   id: number,
   part: Parameters<typeof listImportRowsFrom>[2],
 ): Promise<ImportPart> {
-  requirePower(actor, 'administration')
-  const plan = await findPodRuleImport(db, id)
-  if (plan === undefined) throw importNotFound()
+  const plan = await readImportWithoutRows({ db }, actor, id)
   return { plan, counts: await countImportRows(db, id), rows: await listImportRowsFrom(db, id, part) }
 }
 

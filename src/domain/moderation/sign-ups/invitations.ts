@@ -75,6 +75,15 @@ export async function listInvitations(
   return listInvitationRecords(db, page)
 }
 
+export async function readInvitationRecord(
+  { db }: Pick<Services, 'db'>,
+  actor: Actor,
+  id: number,
+): Promise<InvitationRecord> {
+  requirePower(actor, 'moderation')
+  return requireInvitation(db, id)
+}
+
 export interface InvitationOutcome {
   readonly changed: boolean
   readonly invitation: InvitationRecord

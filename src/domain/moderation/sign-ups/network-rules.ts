@@ -3,6 +3,8 @@ import { overlapsNetworks, parseNetworkList, readNetwork } from '../../../networ
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import {
   deleteNetworkRule,
+  existsNetworkRule,
+  IP_RULE_SEVERITIES,
   type IpRule,
   type IpRuleSeverity,
   insertNetworkRule,
@@ -87,12 +89,12 @@ export async function addIpRule(
   { ownAddress, ...options }: NetworkRuleOptions,
 ): Promise<RuleOutcome<IpRule>> {
   requirePower(actor, 'moderation')
-  const network = readRuleNetwork(services, cidr, ownAddress)
+  const network = readRuleNetwork(services, cidr)
   const outcome = await addRule(
     services,
     actor,
     { table: 'ip_rules', key: { network }, row: { network }, ...input },
-    options,
+    { ...options, ownAddress },
   )
   await reloadClosedNetworks(services)
   return outcome
@@ -111,14 +113,12 @@ export async function changeNetworkRule<Table extends NetworkRuleTable>(
   services: NetworkRuleDependencies,
   actor: Actor,
   { table, id, severity, comment, until }: NetworkRuleChange<Table>,
-  { ownAddress, ...options }: NetworkRuleOptions,
+  options: NetworkRuleOptions,
 ): Promise<RuleOutcome<NetworkRules[Table]>> {
   requirePower(actor, 'moderation')
   const outcome = await inRequestTransaction(services, async (transaction) => {
     const before = await requireRule(transaction, table, id)
     const reason = requireReason(options)
-    const isOtherSeverity = severity !== undefined && severity !== before.severity
-    if ('network' in before && isOtherSeverity) requireOtherNetwork(before.network, ownAddress)
     const scope = { services, transaction, actor, table }
     return saveRule(scope, before, { severity, comment, until }, { ...options, reason })
   })
@@ -140,6 +140,15 @@ export async function removeNetworkRule<Table extends NetworkRuleTable>(
   })
   if (table === 'ip_rules') await reloadClosedNetworks(services)
   return outcome
+}
+
+export async function requireNetworkRule(
+  { db }: Pick<Services, 'db'>,
+  actor: Actor,
+  { table, id }: RuleKey<NetworkRuleTable>,
+): Promise<void> {
+  requirePower(actor, 'moderation')
+  if (!(await existsNetworkRule(db, table, id))) throw ruleNotFound()
 }
 
 /** Lists rules, newest first. */
@@ -195,7 +204,7 @@ async function addRule<Table extends NetworkRuleTable>(
   services: NetworkRuleDependencies,
   actor: Actor,
   { table, key, row, severity, comment, until }: NewRule<Table>,
-  options: ActionOptions,
+  options: NetworkRuleOptions,
 ): Promise<RuleOutcome<NetworkRules[Table]>> {
   const reason = requireReason(options)
   const settings = { severity, comment: readComment(comment ?? ''), until: readEnd(services, until ?? null) }
@@ -212,6 +221,7 @@ async function addRule<Table extends NetworkRuleTable>(
       if (before === undefined) throw ruleNotFound()
       return saveRule(scope, before, { severity, comment, until }, { ...options, reason })
     }
+    if ('network' in rule) requireOtherNetwork(rule.network, options)
     const step = { name: 'add', reason, caseId: options.caseId, after: rule } as const
     const action = await recordStep(scope, rule, step)
     return { changed: true, rule, action }
@@ -222,7 +232,7 @@ async function saveRule<Table extends NetworkRuleTable>(
   scope: RuleScope<Table>,
   before: NetworkRules[Table],
   { severity, comment, until }: RuleInput<NetworkRules[Table]['severity']>,
-  { reason, caseId }: ActionOptions & { readonly reason: string },
+  { reason, caseId, ownAddress }: NetworkRuleOptions & { readonly reason: string },
 ): Promise<RuleOutcome<NetworkRules[Table]>> {
   const { services, transaction, table } = scope
   const settings = {
@@ -235,6 +245,7 @@ async function saveRule<Table extends NetworkRuleTable>(
     settings.comment === before.comment &&
     settings.until?.getTime() === before.until?.getTime()
   if (isSame) return { changed: false, rule: before }
+  if ('network' in before && isStricter(settings, before)) requireOtherNetwork(before.network, { ownAddress })
   const rule = await updateNetworkRule(transaction, table, before.id, settings)
   const step = { name: 'change', reason, caseId, before, after: rule } as const
   const action = await recordStep(scope, rule, step)
@@ -292,8 +303,8 @@ async function requireRule<Table extends NetworkRuleTable>(transaction: Knex.Tra
   return rule
 }
 
-/** Refuses networks that are too wide or would close out the moderator, this machine or the proxy in front of the pod. */
-function readRuleNetwork({ config }: Pick<Services, 'config'>, cidr: string, ownAddress: string | undefined): string {
+/** Refuses networks that are too wide or would close out this machine or the proxy in front of the pod. */
+function readRuleNetwork({ config }: Pick<Services, 'config'>, cidr: string): string {
   const network = readNetwork(cidr.trim())
   if (network === undefined) {
     throw new Refusal('cidr_invalid', 'This is not a network like 198.51.100.0/24 or 2001:db8::/32.')
@@ -307,13 +318,17 @@ function readRuleNetwork({ config }: Pick<Services, 'config'>, cidr: string, own
   if (typeof config.trustProxy === 'string' && overlapsNetworks(network.text, config.trustProxy)) {
     throw new Refusal('protected_network', 'This network has a proxy that the pod trusts (TRUST_PROXY).')
   }
-  requireOtherNetwork(network.text, ownAddress)
   return network.text
 }
 
-function requireOtherNetwork(network: string, ownAddress: string | undefined): void {
+function requireOtherNetwork(network: string, { ownAddress }: Pick<NetworkRuleOptions, 'ownAddress'>): void {
   if (ownAddress === undefined || !parseNetworkList(network)(ownAddress)) return
   throw new Refusal('own_address', 'Your own address is in this network.')
+}
+
+function isStricter(after: { readonly severity: string }, before: IpRule): boolean {
+  const mildestFirst: readonly string[] = IP_RULE_SEVERITIES
+  return mildestFirst.indexOf(after.severity) > mildestFirst.indexOf(before.severity)
 }
 
 function readComment(given: string): string {

@@ -14,7 +14,7 @@ import { actionRoutes } from './actions.js'
 import { auditRoutes } from './audit.js'
 import { caseRoutes } from './cases.js'
 import { clusterRoutes } from './clusters.js'
-import { CONDITIONAL_OBJECTS } from './conditional-objects.js'
+import { CONDITIONAL_OBJECTS, REQUIRED_OBJECTS } from './conditional-objects.js'
 import { contentRoutes } from './content.js'
 import { contentOfPeopleRoutes } from './content-of-people.js'
 import { deadLetterRoutes } from './dead-letters.js'
@@ -49,7 +49,7 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   addValidation(app)
   addIdempotency(app)
   addEntityTags(app)
-  addMissingObjectsFirst(app, CONDITIONAL_OBJECTS)
+  addMissingObjectsFirst(app, REQUIRED_OBJECTS)
   addConditionalWrites(app, CONDITIONAL_OBJECTS)
   addCompression(app)
   await addRoutes(app, [

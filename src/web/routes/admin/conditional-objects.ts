@@ -1,14 +1,25 @@
 import type { FastifyRequest } from 'fastify'
 import type { Knex } from 'knex'
+import { readSignUp } from '../../../domain/accounts/sign-ups/open-sign-up.js'
+import { requireAction } from '../../../domain/moderation/actions.js'
+import type { Actor } from '../../../domain/moderation/actor.js'
 import { getCaseDetails } from '../../../domain/moderation/cases.js'
 import { readCluster } from '../../../domain/moderation/clusters/clusters.js'
 import { readModerationFilter } from '../../../domain/moderation/filters/filters.js'
 import { getPersonDetails } from '../../../domain/moderation/people/people.js'
+import { readImportWithoutRows } from '../../../domain/moderation/pods/pod-rule-imports.js'
 import { readRule } from '../../../domain/moderation/pods/pod-rules.js'
 import { readContent } from '../../../domain/moderation/read-content.js'
+import { readInvitationRecord } from '../../../domain/moderation/sign-ups/invitations.js'
+import { requireNetworkRule } from '../../../domain/moderation/sign-ups/network-rules.js'
 import { readPod } from '../../../domain/operations/pods.js'
 import { type Services, withTransaction } from '../../../services/services.js'
-import type { ConditionalObject, ConditionalObjects } from '../../api/conditional-writes.js'
+import type {
+  ConditionalObject,
+  ConditionalObjects,
+  RequiredObject,
+  RequiredObjects,
+} from '../../api/conditional-writes.js'
 import { presentClusterDetails } from '../../presenters/clusters.js'
 import { presentFilterDetails } from '../../presenters/filters.js'
 import { presentCaseDetails, presentContent, presentPersonDetails } from '../../presenters/moderation.js'
@@ -64,6 +75,32 @@ export const CONDITIONAL_OBJECTS: ConditionalObjects = {
     read: async (request, transaction, id) =>
       presentClusterDetails(await readCluster(...(await readArguments(request, transaction)), Number(id))),
   },
+}
+
+/** The objects of all paths, also those that no GET shows. */
+export const REQUIRED_OBJECTS: RequiredObjects = {
+  ...CONDITIONAL_OBJECTS,
+  '/actions/:id': numberedObject(requireAction),
+  '/invitations/:id': numberedObject(readInvitationRecord),
+  '/sign_ups/:id': numberedObject(readSignUp),
+  '/mail_rules/:id': networkRule('mail_rules'),
+  '/ip_rules/:id': networkRule('ip_rules'),
+  '/pod_rules/imports/:id': {
+    async read(request, transaction, id) {
+      const services = withTransaction(request.server.services, transaction)
+      await readImportWithoutRows(services, await getRequestActor(request, 'administration'), Number(id))
+    },
+  },
+}
+
+function networkRule(table: 'mail_rules' | 'ip_rules'): RequiredObject {
+  return numberedObject((services, actor, id) => requireNetworkRule(services, actor, { table, id }))
+}
+
+function numberedObject(find: (services: Services, actor: Actor, id: number) => Promise<unknown>): RequiredObject {
+  return {
+    read: async (request, transaction, id) => find(...(await readArguments(request, transaction)), Number(id)),
+  }
 }
 
 function contentObject(type: 'post' | 'comment'): ConditionalObject {
