@@ -13,6 +13,7 @@ import { readContent } from '../../../domain/moderation/read-content.js'
 import { readInvitationRecord } from '../../../domain/moderation/sign-ups/invitations.js'
 import { requireNetworkRule } from '../../../domain/moderation/sign-ups/network-rules.js'
 import { readPod } from '../../../domain/operations/pods.js'
+import { QUEUES } from '../../../jobs/queues/queue-names.js'
 import { type Services, withTransaction } from '../../../services/services.js'
 import type {
   ConditionalObject,
@@ -25,6 +26,7 @@ import { presentFilterDetails } from '../../presenters/filters.js'
 import { presentCaseDetails, presentContent, presentPersonDetails } from '../../presenters/moderation.js'
 import { presentPodRule } from '../../presenters/pod-rules.js'
 import { presentPod } from '../../presenters/pods.js'
+import { RequestFault } from '../../server/request-faults.js'
 import { getRequestActor } from './actor-of.js'
 
 /** The single objects of the admin API, as their GET shows them. */
@@ -85,6 +87,11 @@ export const REQUIRED_OBJECTS: RequiredObjects = {
   '/sign_ups/:id': numberedObject(readSignUp),
   '/mail_rules/:id': networkRule('mail_rules'),
   '/ip_rules/:id': networkRule('ip_rules'),
+  '/queues/:name': {
+    async read(_request, _transaction, name) {
+      if (!QUEUES.some((queue) => queue === name)) throw new RequestFault(404, 'There is no queue with this name.')
+    },
+  },
   '/pod_rules/imports/:id': {
     async read(request, transaction, id) {
       const services = withTransaction(request.server.services, transaction)
