@@ -2328,6 +2328,10 @@ CREATE INDEX oidc_records_uid ON public.oidc_records USING btree (model, uid) WH
 
 CREATE UNIQUE INDEX operations_unfinished ON public.operations USING btree (kind, target) WHERE (state = ANY (ARRAY['queued'::text, 'running'::text]));
 
+CREATE INDEX outbound_messages_emptied ON public.outbound_messages USING btree (created_at) WHERE ((record = 'post'::text) AND (entity = ''::text));
+
+CREATE INDEX outbound_messages_full ON public.outbound_messages USING btree (created_at) WHERE ((record <> 'post'::text) OR (entity <> ''::text));
+
 CREATE INDEX outbound_messages_guid ON public.outbound_messages USING btree (guid);
 
 CREATE UNIQUE INDEX outbound_messages_once ON public.outbound_messages USING btree (record, guid, verb) WHERE (record <> ALL (ARRAY['profile'::text, 'contact'::text]));

@@ -135,5 +135,6 @@ export const migrations: ReadonlyMap<string, () => Promise<Migration>> = new Map
   ['0238-pruned-moved-photos', async () => (await import('./0238-pruned-moved-photos.js')).prunedMovedPhotos],
   ['0239-split-archives', async () => (await import('./0239-split-archives.js')).splitArchives],
   ['0240-message-results', async () => (await import('./0240-message-results.js')).messageResults],
+  ['0241-pruned-messages', async () => (await import('./0241-pruned-messages.js')).prunedMessages],
   ['0242-forwarded-of-pod', async () => (await import('./0242-forwarded-of-pod.js')).forwardedOfPod],
 ])

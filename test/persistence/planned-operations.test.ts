@@ -7,6 +7,7 @@ import { WEB_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { hideComments } from '../../src/persistence/moderation/hidden-content.js'
 import { previewPods } from '../../src/persistence/moderation/pod-preview.js'
 import { type DeadDeliveryFilter, listDeadDeliveries } from '../../src/persistence/outbound/dead-deliveries.js'
+import { deleteBatch, emptyDeliveredPosts, expiredRowConditions } from '../../src/persistence/retention/expired-rows.js'
 import { addUserRow } from '../support/databases/rows.js'
 import { openTestDatabase } from '../support/databases/test-database.js'
 
@@ -104,5 +105,34 @@ it('the notifications about hidden comments are found without reading all of the
   const after = await countReads()
 
   expect(await db('hidden_notifications')).toHaveLength(3)
+  expect(after - before).toBeLessThan(MANY / 10)
+})
+
+it('the prune of messages reads no others than those that it changes', async () => {
+  const { id: senderId } = await db('people').whereNull('podId').first('id')
+  // Emptied posts are kept for the report, and posts and comments of today are new.
+  await db.raw(`
+    insert into outbound_messages (record, guid, verb, sender_id, public, entity, created_at)
+      select record, md5(record || age || entity || i), 'create', ${senderId}, true, entity, now() - make_interval(days => age)
+      from (values ('post', 2, '', ${MANY}), ('comment', 0, '<x/>', ${MANY}), ('comment', 2, '<x/>', 3), ('post', 2, '<x/>', 5), ('post', 15, '', 7))
+        as kinds (record, age, entity, count)
+      cross join lateral generate_series(1, count) as i;
+    analyze outbound_messages`)
+  const days = {
+    knownBrowsers: 1,
+    quarantine: 1,
+    mails: 1,
+    mailFaults: 1,
+    importItems: 1,
+    claimedFollowers: 1,
+    forwarded: 1,
+  }
+  const { outbound_messages: isExpired = '' } = expiredRowConditions({ ...days, deliveryReports: 14 })
+  const before = await countReads()
+  const emptied = await emptyDeliveredPosts(db, 1_000)
+  const deleted = await deleteBatch(db, 'outbound_messages', isExpired, 1_000)
+  const after = await countReads()
+
+  expect([emptied, deleted]).toEqual([5, 10])
   expect(after - before).toBeLessThan(MANY / 10)
 })

@@ -62,7 +62,12 @@ import { shortenOldAddresses } from '../../src/persistence/moderation/people-rec
 import { giveUpDeliveriesInBatches } from '../../src/persistence/outbound/dead-deliveries.js'
 import { UNDELIVERED_LIMITS } from '../../src/persistence/outbound/limits.js'
 import { purgeDeletedPosts } from '../../src/persistence/posts/delete-posts.js'
-import { deleteBatch, type ExpiryDays, expiredRowConditions } from '../../src/persistence/retention/expired-rows.js'
+import {
+  deleteBatch,
+  type ExpiryDays,
+  emptyDeliveredPosts,
+  expiredRowConditions,
+} from '../../src/persistence/retention/expired-rows.js'
 import type { Services } from '../../src/services/services.js'
 import type { Handler, HandlerTable } from '../run-job.js'
 import { runPeriodically } from '../run-periodically.js'
@@ -159,6 +164,7 @@ const EXPIRY_DAYS: ExpiryDays = {
 export async function prune(services: Services): Promise<void> {
   await giveUpDeliveriesInBatches(services.db)
   await pruneBySettings(services)
+  await emptyDelivered(services)
   await deleteExpiredRows(services)
   await pruneFilterHits(services.db, MODERATION_LIMITS.hitsStored)
   await deleteOldEvidence(services)
@@ -171,6 +177,14 @@ export async function prune(services: Services): Promise<void> {
 async function pruneBySettings(services: Services): Promise<void> {
   for (const [category, rows] of Object.entries(await continuePrune(services, SCHEDULED_PRUNE_MS))) {
     if (rows > 0) services.log.info({ category, rows }, 'old rows deleted')
+  }
+}
+
+async function emptyDelivered({ db, log }: Services): Promise<void> {
+  let messages = ROW_BATCH_SIZE
+  while (messages === ROW_BATCH_SIZE) {
+    messages = await emptyDeliveredPosts(db, ROW_BATCH_SIZE)
+    if (messages > 0) log.info({ messages }, 'texts of delivered messages deleted')
   }
 }
 

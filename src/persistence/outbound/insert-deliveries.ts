@@ -167,7 +167,7 @@ interface DeliveryStatement {
 
 /**
  * Inserts messages and deliveries, counts skipped deliveries, and returns the pods with new deliveries. `created_at` of an existing
- * message is renewed, so that pruning does not delete it in the meantime.
+ * message is renewed, so that pruning does not delete it in the meantime. Pruning may have emptied its entity before.
  */
 function insertDeliveriesSql({ recipients, messages, deliveries, skipped, results }: DeliveryStatement): string {
   return `
@@ -175,7 +175,8 @@ function insertDeliveriesSql({ recipients, messages, deliveries, skipped, result
     insert into outbound_messages (record, guid, verb, sender_id, public, entity, trace_id)
     ${messages}
     on conflict (record, guid, verb) where record not in ('profile', 'contact')
-      do update set created_at = excluded.created_at
+      do update set created_at = excluded.created_at,
+        entity = coalesce(nullif(outbound_messages.entity, ''), excluded.entity)
     returning id, record, guid, verb, public
   ), inserted_deliveries as (
     insert into deliveries (message_id, pod_id, person_id, priority)

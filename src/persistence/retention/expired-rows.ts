@@ -18,6 +18,11 @@ export interface ExpiryDays {
   readonly forwarded: number
 }
 
+/** `offset 0` looks each message up by the index `deliveries_once`: a join could read all deliveries. */
+const HAS_NO_DELIVERY_SQL = `not exists (
+  select from deliveries where deliveries.message_id = outbound_messages.id offset 0
+)`
+
 /** The conditions of expired rows by table. Rows with a retention setting are in `prune-rows.ts` and `prune-posts.ts`. */
 export function expiredRowConditions(days: ExpiryDays): Readonly<Record<string, string>> {
   return {
@@ -36,9 +41,11 @@ export function expiredRowConditions(days: ExpiryDays): Readonly<Record<string, 
       and not exists (select from authorizations where authorizations.client_id = clients.id)`,
     invitations: `used_at is null and expires_at < now() - interval '30 days'`,
     message_results: `at < now() - interval '${days.deliveryReports} days'`,
-    outbound_messages: `created_at < now() - interval '1 day'
-      and (record <> 'post' or created_at < now() - interval '${days.deliveryReports} days')
-      and not exists (select from deliveries where deliveries.message_id = outbound_messages.id)`,
+    // Indexes `outbound_messages_full` and `outbound_messages_emptied`. Posts are emptied first.
+    outbound_messages: `(
+        record <> 'post' and created_at < now() - interval '1 day'
+        or record = 'post' and entity = '' and created_at < now() - interval '${days.deliveryReports} days'
+      ) and ${HAS_NO_DELIVERY_SQL}`,
     // A trigger deletes their files.
     photos: `pending and created_at < now() - interval '1 day'`,
     refused_uploads: `created_at < now() - interval '1 hour'`,
@@ -75,5 +82,20 @@ export function deleteBatch(db: Knex, table: string, isExpired: string, limit: n
   return changeRows(
     db,
     `delete from ${table} where ctid = any(array(select ctid from ${table} where ${isExpired} limit ${limit}))`,
+  )
+}
+
+/**
+ * Removes the text of at most `limit` messages about posts that no pod waits for, and returns their number. The rest stays for the
+ * report about the deliveries. A repeated dispatch fills it in again.
+ */
+export function emptyDeliveredPosts(db: Knex, limit: number): Promise<number> {
+  return changeRows(
+    db,
+    `update outbound_messages set entity = '', envelope = null where ctid = any(array(
+       select ctid from outbound_messages
+       where record = 'post' and entity <> '' and created_at < now() - interval '1 day' and ${HAS_NO_DELIVERY_SQL}
+       limit ${limit}
+     ))`,
   )
 }

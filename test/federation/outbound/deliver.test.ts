@@ -116,8 +116,23 @@ describe('the report about a post', () => {
     const age = (days: number) => pod.db.raw(`now() - make_interval(days => ?)`, [days])
     await pod.db('outbound_messages').update({ createdAt: age(13) })
     await pod.db('message_results').update({ at: age(13) })
+    const three = await otherPod()
+    const waiting = post()
+    await writeMessage(pod, { senderId: ann.id, entity: waiting, pods: [three.id] })
+    await pod
+      .db('outbound_messages')
+      .where({ guid: waiting.guid })
+      .update({ createdAt: age(2) })
     await prune(pod)
     expect(await hosts(entity.guid)).toHaveLength(2)
+    expect(await hosts(ofPrivate.guid)).toEqual([one.host])
+    const texts = await pod.db<OutboundMessageRow>('outbound_messages').where({ record: 'post' }).orderBy('id')
+    expect(texts.map((row) => [row.guid, row.entity === '', row.envelope])).toEqual([
+      [entity.guid, true, null],
+      [ofPrivate.guid, true, null],
+      [waiting.guid, false, null],
+    ])
+    await pod.db('deliveries').delete()
     expect(await pod.db('outbound_messages').where({ record: 'comment' }).pluck('id')).toEqual([])
     await pod.db('outbound_messages').update({ createdAt: age(15) })
     await pod.db('message_results').update({ at: age(15) })

@@ -18,6 +18,7 @@ import { Person, Profile } from '../../../src/persistence/models/person.js'
 import { Poll } from '../../../src/persistence/models/poll.js'
 import type { Post } from '../../../src/persistence/models/post.js'
 import { findDeliveryReports } from '../../../src/persistence/outbound/delivery-report.js'
+import { emptyDeliveredPosts } from '../../../src/persistence/retention/expired-rows.js'
 import { readEntity } from '../../../src/protocol/entities/entity-xml.js'
 import type { Relayable } from '../../../src/protocol/entities/relayables.js'
 import { verifyRelayable } from '../../../src/protocol/signatures/relayable-signature.js'
@@ -240,6 +241,25 @@ describe('the report about a post', () => {
     await hold(none, [asleep.id, blocked.id])
     await dispatchNow(pod, { record: 'post', guid: none.guid })
     expect(await reportOf(none.guid)).toMatchObject({ sentTo: 0, missing: [], skipped })
+  })
+
+  it('outlives the text of the post, which a repeated dispatch fills in again', async () => {
+    const [one, two] = [await newRemotePerson(), await newRemotePerson()]
+    const { dora } = await test.people('dora')
+    const post = await publishPost(pod, await viewerOf(pod, dora), { text: 'Good evening', public: true })
+    await hold(post, [one.id])
+    await dispatchNow(pod, { record: 'post', guid: post.guid })
+    const message = () => pod.db('outbound_messages').where({ record: 'post', guid: post.guid })
+    const [{ id: messageId, entity }] = await message()
+    await pod.db('deliveries').where({ messageId }).delete()
+    await message().update({ createdAt: pod.db.raw(`now() - interval '2 days'`) })
+    expect(await emptyDeliveredPosts(pod.db, 1_000)).toBe(1)
+    expect(await message()).toMatchObject([{ entity: '', envelope: null, sentTo: 1 }])
+
+    await hold(post, [one.id, two.id])
+    await dispatchNow(pod, { record: 'post', guid: post.guid })
+    expect(await message()).toMatchObject([{ entity, sentTo: 3 }])
+    expect(await emptyDeliveredPosts(pod.db, 1_000)).toBe(0)
   })
 
   it('is not written for comments', async () => {
