@@ -220,30 +220,29 @@ function deliveriesToRecipientsSql(recipientIdsSql: string): string {
       select id, false as named from (${recipientIdsSql}) as recipient_ids
       union all
       select unnest(cast(:people as bigint[])), true
-    ), recipients as (
+    ), located as (
       select
         people.id as person_id,
         pods.id as pod_id,
         ${POD_IS_ASLEEP_SQL} as asleep,
-        ${POD_IS_PROVEN_SQL} as is_proven
+        ${POD_IS_PROVEN_SQL} as is_proven,
+        people.closed_at is not null as closed,
+        people.restriction is not distinct from 'block' and not ${exemptForBlockedPeopleSql(':verb', ':record')} as person_blocked,
+        pods.blocked_at is not null and not ${exemptFromBlocksSql(':verb', ':record')} as pod_blocked
       from (select id, bool_or(named) as named from people_reached group by id) as persons
       ${rowByRowSql('people', 'people.id = persons.id')}
       ${rowByRowSql('pods', 'pods.id = people.pod_id')}
       where (people.closed_at is null or persons.named)
-        and (people.restriction is distinct from 'block' or ${exemptForBlockedPeopleSql(':verb', ':record')})
-        and (pods.blocked_at is null or ${exemptFromBlocksSql(':verb', ':record')})
         and pods.id is distinct from (select pod_id from people where id = cast(:exceptPodOf as bigint))
+    ), recipients as (
+      select person_id, pod_id, asleep, is_proven from located where not person_blocked and not pod_blocked
     ), left_out as (
       -- For the report about a post. Of a new post it is stored even if no pod gets it.
       select 'asleep' as outcome, array_agg(distinct pod_id) as pod_ids
       from recipients where asleep and cast(:record as text) = 'post'
       union all
-      select 'blocked', array_agg(distinct pods.id)
-      from (select distinct id from people_reached) as persons
-      ${rowByRowSql('people', 'people.id = persons.id')}
-      ${rowByRowSql('pods', 'pods.id = people.pod_id')}
-      where cast(:record as text) = 'post' and people.closed_at is null and pods.blocked_at is not null
-        and not ${exemptFromBlocksSql(':verb', ':record')}
+      select 'blocked', array_agg(distinct pod_id)
+      from located where pod_blocked and not closed and cast(:record as text) = 'post'
     )`,
     messages: `
       select :record, :guid, :verb, cast(:senderId as bigint), cast(:public as boolean), :entity, cast(:trace as uuid)
