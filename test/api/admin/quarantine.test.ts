@@ -263,7 +263,8 @@ describe('the quarantine', () => {
       clock += 1_000
       const pod = { ...api.pod, now: () => new Date(Date.now() + clock) }
       const message = { envelope: `<xml>${host} ${clock}</xml>`, acceptedAt: new Date() }
-      const verified = { entity: { type: 'like', author: `ann@${host}`, guid: 'g' } } as never
+      const signer = { isPodBlocked: false, isPersonBlocked: false }
+      const verified = { signer, entity: { type: 'like', author: `ann@${host}`, guid: 'g' } } as never
       await quarantineRejected(pod, [{ inbound: message, message: verified, fault, reason: '' }], given)
     }
     const count = async () => (await listed()).map(({ fault, host }) => `${fault} ${host}`)
