@@ -60,7 +60,7 @@ export function openSharedMetrics(
       readFolderSpaces(services),
     ])
     writeGauges(found)
-    writePeers(foundPeers ?? [])
+    writePeers(foundPeers)
     for (const each of [free, size]) each.reset()
     for (const { folder, freeBytes, totalBytes } of folders) {
       const store = storeOf(services, folder)
@@ -206,7 +206,10 @@ function openSharedGauges(registry: Registry): (values: GaugeValues | undefined)
   }
 }
 
-function openPeerGauges(registry: Registry): (peers: Awaited<ReturnType<typeof readMetricsOfOtherPods>>) => void {
+type PeerValues = Awaited<ReturnType<typeof readMetricsOfOtherPods>>
+
+/** The returned function removes all values if there are none. */
+function openPeerGauges(registry: Registry): (peers: PeerValues | undefined) => void {
   const gauge = (name: string, help: string) => new Gauge({ name, help, labelNames: ['peer'], registers: [registry] })
   const waiting = gauge('pod_peer_waiting', 'Deliveries that wait for a pod; other: all pods without a series.')
   const oldest = gauge('pod_peer_oldest_seconds', 'Age of the oldest delivery that waits for a pod.')
@@ -221,6 +224,8 @@ function openPeerGauges(registry: Registry): (peers: Awaited<ReturnType<typeof r
 
   return (peers) => {
     for (const each of [waiting, oldest, failures, received, delivered]) each.reset()
+    oldestAvailable.remove() // reset alone would say zero
+    if (peers === undefined) return
     for (const { peer: name, ...values } of peers) {
       const peer = name ?? 'other'
       waiting.set({ peer }, values.waiting)
@@ -229,6 +234,6 @@ function openPeerGauges(registry: Registry): (peers: Awaited<ReturnType<typeof r
       received.set({ peer }, values.received)
       delivered.set({ peer }, values.delivered)
     }
-    oldestAvailable.set(Math.max(0, ...(peers ?? []).map((values) => values.oldestAvailable ?? 0)))
+    oldestAvailable.set(Math.max(0, ...peers.map((values) => values.oldestAvailable ?? 0)))
   }
 }
