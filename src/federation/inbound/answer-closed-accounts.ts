@@ -13,23 +13,41 @@ export async function answerSendersToClosedAccounts(
   transaction: Knex.Transaction,
   rejected: readonly RejectedMessage[],
 ): Promise<void> {
-  const sendersByRecipient = new Map<number, SendersToRecipient>()
-  for (const rejectedMessage of rejected) {
-    if (!isToClosedAccount(rejectedMessage)) continue
-    const { recipient, sender } = rejectedMessage.message
-    const answer = sendersByRecipient.get(recipient.personId) ?? { recipient, senders: new Set() }
-    sendersByRecipient.set(recipient.personId, answer)
+  const messages = rejected.filter(isToClosedAccount)
+  await answerWithClosingEntities(
+    services,
+    transaction,
+    messages.map(({ message: { recipient, sender } }) => ({ account: recipient, sender })),
+  )
+}
+
+interface MessageTo {
+  readonly account: ClosedAccount
+  readonly sender: string
+}
+
+/** Answers all senders to an account with one message. The accounts come in one order, so that two transactions cannot deadlock. */
+export async function answerWithClosingEntities(
+  services: Pick<Services, 'jobs'>,
+  transaction: Knex.Transaction,
+  messages: readonly MessageTo[],
+): Promise<void> {
+  const sendersByAccount = new Map<number, { readonly account: ClosedAccount; readonly senders: Set<string> }>()
+  for (const { account, sender } of messages) {
+    const answer = sendersByAccount.get(account.personId) ?? { account, senders: new Set() }
+    sendersByAccount.set(account.personId, answer)
     answer.senders.add(sender)
   }
-  for (const { recipient, senders } of [...sendersByRecipient.values()].sort(byPersonId)) {
-    await answerWithClosingEntity(services, transaction, recipient, [...senders])
+  const answers = [...sendersByAccount.values()].sort((one, other) => one.account.personId - other.account.personId)
+  for (const { account, senders } of answers) {
+    await answerWithClosingEntity(services, transaction, account, [...senders])
   }
 }
 
 type ClosedAccount = Pick<InboundRecipient, 'personId' | 'guid' | 'address'>
 
 /** Sends people the account deletion, or the migration, of a closed account. */
-export async function answerWithClosingEntity(
+async function answerWithClosingEntity(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   recipient: ClosedAccount,
@@ -50,16 +68,6 @@ type MessageToClosedAccount = RejectedMessage & {
 /** True only for opened messages, whose signature proves the sender. */
 function isToClosedAccount(rejected: RejectedMessage): rejected is MessageToClosedAccount {
   return rejected.fault === 'RecipientClosed' && rejected.message?.recipient !== undefined
-}
-
-interface SendersToRecipient {
-  readonly recipient: InboundRecipient
-  readonly senders: Set<string>
-}
-
-/** All transactions write the outbound messages in one order, so that they cannot deadlock. */
-function byPersonId(one: SendersToRecipient, other: SendersToRecipient): number {
-  return one.recipient.personId - other.recipient.personId
 }
 
 /** Undefined: the new identity cannot verify the migration that this pod has signed, so only the new pod can send it. */

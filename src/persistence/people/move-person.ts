@@ -63,8 +63,8 @@ export async function movePersonRows(
   for (const statement of moveReferences) await transaction.raw(statement, move)
   const isComplete = await moveInteractions(transaction, move, limits)
   for (const statement of refreshCopies) await transaction.raw(statement, move)
-  // The result of this call needs no follow-up: `store-account-migrations.ts` sends all contacts to the new pod, and the job `change-missed-content`
-  // continues with content that is left.
+  // The result of this call needs no follow-up: `store-account-migrations.ts` sends all contacts to the new pod, and the job
+  // `change-missed-content` continues with content that is left.
   await reapplyRestrictions(transaction, [move.to])
   // Last, because contacts of a blocked person become active again if the new person is not blocked.
   await startSharing(transaction, await queryRows<SharingPair>(transaction, LOCAL_SHARERS_SQL, [move.to]))

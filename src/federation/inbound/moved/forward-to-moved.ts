@@ -6,7 +6,7 @@ import { findPostReferences } from '../../../persistence/inbound/post-references
 import { findMovedFromHere, type MovedFromHere } from '../../../persistence/people/moved-people.js'
 import { isStoredRelayable, type StoredRelayable } from '../../../protocol/entities/registry.js'
 import type { Services } from '../../../services/services.js'
-import { answerWithClosingEntity } from '../answer-closed-accounts.js'
+import { answerWithClosingEntities } from '../answer-closed-accounts.js'
 import type { RejectedMessage, VerifiedMessage } from '../batch.js'
 import { INBOUND_LIMITS } from '../limits.js'
 import { groupGuidsByKind, listParents } from '../receiving-rules.js'
@@ -14,7 +14,8 @@ import { groupGuidsByKind, listParents } from '../receiving-rules.js'
 /**
  * A comment, like or vote under a post whose author has moved away from this pod is forwarded as it is to the new pod, which relays it;
  * a private one is encrypted for the new identity. The pod of its author gets the migration. Only authors of what they send are served:
- * anything else may be sent twice. Each is forwarded once, however often it is sent, and a pod can cause only a limited number a day. Returns the number of those beyond it.
+ * anything else may be sent twice. Each is forwarded once, however often it is sent, and a pod can cause only a limited number a day.
+ * Returns the number of those beyond it.
  */
 export async function forwardToMovedAuthors(
   services: Pick<Services, 'jobs'>,
@@ -28,20 +29,16 @@ export async function forwardToMovedAuthors(
     INBOUND_LIMITS.forwardedOfPodADay,
   )
   const unsent = new Set(forwardable.map(toText))
-  for (const { message, move } of late) {
-    const { inbound, recipient, sender } = message
-    const { oldId, newestId, podId, guid, address } = move
-    if (unsent.delete(toText(message.entity))) {
-      const forwardedEnvelope = {
-        envelope: inbound.envelope,
-        podId,
-        ...(recipient && { encryptedFor: { oldId, newestId } }),
-      }
-      await enqueueJobsOfKind(services, transaction, forwardEnvelopeJob, [forwardedEnvelope])
-    }
-    if (recipient !== undefined) continue // answered as every sender to a closed account
-    await answerWithClosingEntity(services, transaction, { personId: oldId, guid, address }, [sender])
-  }
+  const forwarded = late.filter(({ message }) => unsent.delete(toText(message.entity)))
+  await enqueueJobsOfKind(services, transaction, forwardEnvelopeJob, forwarded.map(toForwardedEnvelope))
+  await answerWithClosingEntities(
+    services,
+    transaction,
+    // A private message is answered as every message to a closed account.
+    late.flatMap(({ message: { recipient, sender }, move: { oldId, guid, address } }) =>
+      recipient === undefined ? [{ account: { personId: oldId, guid, address }, sender }] : [],
+    ),
+  )
   return leftOut
 }
 
@@ -75,6 +72,10 @@ async function findLateMessages(
     )
     return move === undefined || threadPost?.isPublic !== (recipient === undefined) ? [] : [{ message, move }]
   })
+}
+
+function toForwardedEnvelope({ message: { inbound, recipient }, move: { oldId, newestId, podId } }: LateMessage) {
+  return { envelope: inbound.envelope, podId, ...(recipient && { encryptedFor: { oldId, newestId } }) }
 }
 
 function toText({ author, guid }: ForwardedRelayable): string {
