@@ -1,4 +1,4 @@
-import { performance } from 'node:perf_hooks'
+import { createHistogram, performance, type RecordableHistogram } from 'node:perf_hooks'
 
 /** An event loop and its clock. */
 export interface Loop {
@@ -42,6 +42,16 @@ export function watchLoopLag(report: (lateMs: number) => boolean, loop: Loop = t
     },
     stop: () => clearTimeout(timer),
   }
+}
+
+/** Collects the lag of the event loop, in microseconds; its reader resets it. */
+export function recordLoopLag(): { readonly lag: RecordableHistogram; stop(): void } {
+  const lag = createHistogram()
+  const { stop } = watchLoopLag((lateMs) => {
+    lag.record(Math.max(1, Math.round(lateMs * 1_000)))
+    return false
+  })
+  return { lag, stop }
 }
 
 function thisLoop(): Loop {

@@ -1,6 +1,6 @@
-import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
+import type { RecordableHistogram } from 'node:perf_hooks'
 import { Gauge, type Registry } from 'prom-client'
-import { watchLoopLag } from '../logging/loop-lag.js'
+import { recordLoopLag } from '../logging/loop-lag.js'
 
 /** Effectively disables the library's sampler, which wakes idle processes. */
 export const LIBRARY_SAMPLER_OFF = { eventLoopMonitoringPrecision: 2 ** 31 - 1 }
@@ -20,11 +20,7 @@ const STATISTICS: Readonly<Record<string, (lag: RecordableHistogram) => number>>
 
 /** Registers the gauges of event loop lag; the returned function updates them with the lag since the last call. */
 export function registerLoopGauges(registry: Registry): () => void {
-  const lag = createHistogram()
-  watchLoopLag((lateMs) => {
-    lag.record(Math.max(1, Math.round(lateMs * 1_000)))
-    return false
-  })
+  const { lag } = recordLoopLag()
 
   const gauges = Object.entries(STATISTICS).map(([statistic, read]) => {
     const name = `nodejs_eventloop_lag_${statistic}_seconds`

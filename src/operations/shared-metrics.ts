@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
+import { cacheResult } from '../concurrency/cache-result.js'
 import { readFolderSpaces } from '../domain/operations/storage.js'
 import { countFailedJobs } from '../jobs/dead-letters/count-dead-letters.js'
 import { QUEUES } from '../jobs/queues/queue-names.js'
@@ -39,8 +40,8 @@ export function openSharedMetrics(
     labelNames: ['store'],
     registers: [registry],
   })
-  const failedJobs = cacheFor(FAILED_JOBS_CACHE_MS, () => countFailedJobs(services, READ_FAILED_JOBS))
-  const values = cacheFor(SHARED_METRICS_CACHE_MS, async (): Promise<GaugeValues> => {
+  const failedJobs = cacheResult(() => countFailedJobs(services, READ_FAILED_JOBS), FAILED_JOBS_CACHE_MS)
+  const values = cacheResult(async (): Promise<GaugeValues> => {
     const beganAt = Date.now()
     const { deadLetters: ofRows, ...rest } = await readSharedMetrics(services.db)
     const offset = (rest.databaseClock - (beganAt + Date.now()) / 2) / 1_000
@@ -50,8 +51,11 @@ export function openSharedMetrics(
       isCut: ofJobs.isCut,
     }
     return { ...rest, deadLetters, offset }
-  })
-  const peers = cacheFor(PEER_METRICS_CACHE_MS, () => readMetricsOfOtherPods(services.db, services.config.metricsPeers))
+  }, SHARED_METRICS_CACHE_MS)
+  const peers = cacheResult(
+    () => readMetricsOfOtherPods(services.db, services.config.metricsPeers),
+    PEER_METRICS_CACHE_MS,
+  )
 
   return async () => {
     const [found, foundPeers, folders] = await Promise.all([
@@ -76,22 +80,6 @@ function logMissing({ log }: Pick<Services, 'log'>, err: unknown): undefined {
 
 function storeOf({ config }: Pick<Services, 'config'>, folder: string): string {
   return folder === config.uploadsDir ? 'uploads' : 'data'
-}
-
-/** The last result of an operation, which runs again once the result is older. */
-function cacheFor<Result>(milliseconds: number, operation: () => Promise<Result>): () => Promise<Result> {
-  let cachedResult: { readonly at: number; readonly result: Promise<Result> } | undefined
-  return () => {
-    const now = performance.now()
-    if (cachedResult !== undefined && now - cachedResult.at < milliseconds) return cachedResult.result
-    const result = operation()
-    const mine = { at: now, result }
-    cachedResult = mine
-    result.catch(() => {
-      if (cachedResult === mine) cachedResult = undefined
-    })
-    return result
-  }
 }
 
 type DeadLetterCounts = SharedMetrics['deadLetters']

@@ -181,21 +181,27 @@ async function pruneBySettings(services: Services): Promise<void> {
 }
 
 async function emptyDelivered({ db, log }: Services): Promise<void> {
-  let messages = ROW_BATCH_SIZE
-  while (messages === ROW_BATCH_SIZE) {
-    messages = await emptyDeliveredPosts(db, ROW_BATCH_SIZE)
+  await repeatFullBatches(async () => {
+    const messages = await emptyDeliveredPosts(db, ROW_BATCH_SIZE)
     if (messages > 0) log.info({ messages }, 'texts of delivered messages deleted')
-  }
+    return messages
+  })
 }
 
 async function deleteExpiredRows({ db, log }: Services): Promise<void> {
   for (const [table, isExpired] of Object.entries(expiredRowConditions(EXPIRY_DAYS))) {
-    let deletedRows = ROW_BATCH_SIZE
-    while (deletedRows === ROW_BATCH_SIZE) {
-      deletedRows = await deleteBatch(db, table, isExpired, ROW_BATCH_SIZE)
+    await repeatFullBatches(async () => {
+      const deletedRows = await deleteBatch(db, table, isExpired, ROW_BATCH_SIZE)
       if (deletedRows > 0) log.info({ table, rows: deletedRows }, 'expired rows deleted')
-    }
+      return deletedRows
+    })
   }
+}
+
+/** Repeats a batch until it changes fewer rows than it may. */
+async function repeatFullBatches(runBatch: () => Promise<number>): Promise<void> {
+  let changedRows = ROW_BATCH_SIZE
+  while (changedRows === ROW_BATCH_SIZE) changedRows = await runBatch()
 }
 
 async function deleteCredentialsOfMoved({ db, log }: Services): Promise<void> {

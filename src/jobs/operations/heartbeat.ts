@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { createHistogram, performance } from 'node:perf_hooks'
+import { performance, type RecordableHistogram } from 'node:perf_hooks'
 import { singleFlight } from '../../concurrency/single-flight.js'
 import { readSoftware } from '../../config/software.js'
-import { watchLoopLag } from '../../logging/loop-lag.js'
+import { recordLoopLag } from '../../logging/loop-lag.js'
 import { listSlowStatements } from '../../persistence/database/slow-statements.js'
 import {
   deleteProcess,
@@ -46,7 +46,7 @@ export function startHeartbeat(
     startedAt: new Date(performance.timeOrigin),
   }
   const applyStates = requestedStateApplier(jobs, queues)
-  const loopLag = measureLoopLag()
+  const loopLag = recordLoopLag()
   let utilization = performance.eventLoopUtilization()
 
   function currentStatus(): ProcessStatus {
@@ -60,7 +60,7 @@ export function startHeartbeat(
       rssBytes: rss,
       heapBytes: heapUsed,
       busyPercent: Math.round(busy * 100),
-      loopLagMs: Math.round(loopLag.takeQuantile()),
+      loopLagMs: Math.round(takeLoopLagMs(loopLag.lag)),
       ...(threads && { threads: threads() }),
       queues,
       jobs: runningJobs().slice(0, JOBS_SHOWN),
@@ -90,25 +90,11 @@ export function startHeartbeat(
   }
 }
 
-/** Collects how late the event loop is. */
-function measureLoopLag(): { takeQuantile(): number; stop(): void } {
-  const lag = createHistogram()
-  let isMeasured = false
-  const watch = watchLoopLag((lateMs) => {
-    lag.record(Math.max(1, Math.round(lateMs * 1_000)))
-    isMeasured = true
-    return false
-  })
-  return {
-    /** Milliseconds by which 99 of 100 samples since the last call were late at most. */
-    takeQuantile() {
-      const milliseconds = isMeasured ? lag.percentile(99) / 1_000 : 0
-      lag.reset()
-      isMeasured = false
-      return milliseconds
-    },
-    stop: watch.stop,
-  }
+/** Milliseconds by which 99 of 100 samples since the last call were late at most. */
+function takeLoopLagMs(lag: RecordableHistogram): number {
+  const milliseconds = lag.count === 0 ? 0 : lag.percentile(99) / 1_000
+  lag.reset()
+  return milliseconds
 }
 
 type QueueStates = readonly Pick<RequestedQueueState, 'queue' | 'state'>[]
