@@ -65,7 +65,6 @@ export interface JobAdding {
   acceptsJobs(queue: QueueName): boolean
 }
 
-const ACKNOWLEDGED_WITHIN_MS = 1_000
 /** Where a job is that has not ended. */
 const UNFINISHED = ['wait', 'prioritized', 'delayed', 'active'] as const
 
@@ -74,10 +73,13 @@ interface AddingOptions {
   readonly store: QueueStore
   readonly prefix: string
   readonly optionsOf: OptionsOf
+  /** Timeout of jobs that are added without one of their own. */
+  readonly acknowledgedWithinMs: number
 }
 
 /** Adds jobs to their queues, with the options of their definitions. */
-export function createJobAdding({ client, store, prefix, optionsOf }: AddingOptions): JobAdding {
+export function createJobAdding(options: AddingOptions): JobAdding {
+  const { client, store, prefix, optionsOf, acknowledgedWithinMs } = options
   let drainedQueues: ReadonlySet<QueueName> = new Set()
 
   function requireAccepted(name: QueueName): void {
@@ -88,7 +90,7 @@ export function createJobAdding({ client, store, prefix, optionsOf }: AddingOpti
   async function addUnique(
     name: QueueName,
     jobs: Parameters<OpenQueue['addBulk']>[0],
-    { withinMs = ACKNOWLEDGED_WITHIN_MS, mayExist = false }: AddOptions,
+    { withinMs = acknowledgedWithinMs, mayExist = false }: AddOptions,
   ): Promise<void> {
     requireAccepted(name)
     await client.request(
@@ -121,7 +123,7 @@ export function createJobAdding({ client, store, prefix, optionsOf }: AddingOpti
       })
       const keys = store.prefixOf(prefix, job.queue)
       const add = (queue: OpenQueue) => store.safely(keys, () => queue.add(job.name, versionedData(job, data), options))
-      await client.request(job.queue, add, { withinMs: ACKNOWLEDGED_WITHIN_MS })
+      await client.request(job.queue, add, { withinMs: acknowledgedWithinMs })
     },
 
     async addEach(job, each, options = {}) {

@@ -11,7 +11,7 @@ import { createQueueControl, type QueueControl } from './control-queues.js'
 import { createQueueInspection, type QueueInspection } from './inspect-queues.js'
 import { openJobOptions, openJobVersions, type VersionOf } from './job-options.js'
 import { openPostgresStore } from './postgres-store.js'
-import { openQueueClient, REQUEST_TIMEOUT_MS } from './queue-client.js'
+import { openQueueClient, QUEUE_TIMEOUTS, type QueueTimeouts } from './queue-client.js'
 import type { QueueName } from './queue-names.js'
 import { checkQueueSchema } from './queue-schema.js'
 import type { QueueStore, Report } from './queue-store.js'
@@ -45,15 +45,15 @@ export interface QueueSettings {
   readonly definitions?: readonly AnyJob[]
   /** False: BullMQ as it is published, without what src/jobs/bullmq changes for speed; for tests. */
   readonly isTuned?: boolean
-  /** Timeout of a request to the store. Tests set it, so that a busy machine does not count as an outage. */
-  readonly requestTimeoutMs?: number
+  /** Tests set them, so that a busy machine does not count as an outage. */
+  readonly timeouts?: QueueTimeouts
 }
 
 const FIRST_CONTACT_WITHIN_MS = 1_000
 
 /** Opens the queue on Redis when there is an address for it, else in the database. Neither has to answer: see QueueUnavailable. */
 export async function openJobQueues(settings: QueueSettings): Promise<JobQueues & { close(): Promise<void> }> {
-  const { log, prefix = 'pod', requestTimeoutMs = REQUEST_TIMEOUT_MS } = settings
+  const { log, prefix = 'pod', timeouts = QUEUE_TIMEOUTS } = settings
   const logError = throttledLog(log)
   const outages = openOutageLog({ name: 'queue', log, answers: () => client.answers() })
   const report = (where: string, error: Error) => {
@@ -67,7 +67,7 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
     store,
     prefix,
     report,
-    requestTimeoutMs,
+    timeoutMs: timeouts.requestMs,
     suspectOutage: (error) => void outages.suspect(error),
   })
   await Promise.race([store.firstContact, pause(FIRST_CONTACT_WITHIN_MS, undefined, { ref: false })])
@@ -75,7 +75,7 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
   const optionsOf = openJobOptions(settings.definitions)
   return {
     store: store.kind,
-    ...createJobAdding({ client, store, prefix, optionsOf }),
+    ...createJobAdding({ client, store, prefix, optionsOf, acknowledgedWithinMs: timeouts.addMs }),
     ...createQueueInspection({ client, store, prefix }),
     ...createQueueControl(client),
     ...createJobScheduling(client, optionsOf),

@@ -19,8 +19,14 @@ export interface QueueClient {
   close(): Promise<void>
 }
 
-/** Below what a client waits. */
-export const REQUEST_TIMEOUT_MS = 5_000
+export interface QueueTimeouts {
+  /** Of a request to the store: below what a client waits. */
+  readonly requestMs: number
+  /** Until the store has acknowledged a job. */
+  readonly addMs: number
+}
+
+export const QUEUE_TIMEOUTS: QueueTimeouts = { requestMs: 5_000, addMs: 1_000 }
 /** Timeout of the request that distinguishes an outage from a single failure. */
 const HEALTH_CHECK_WITHIN_MS = 2_000
 const CLOSED_WITHIN_MS = 1_000
@@ -30,13 +36,13 @@ interface ClientOptions {
   /** Prefix of every key in Redis. */
   readonly prefix: string
   readonly report: Report
-  readonly requestTimeoutMs: number
+  readonly timeoutMs: number
   /** Called for each request that the queue did not answer. */
   suspectOutage(error: QueueUnavailable): void
 }
 
 export function openQueueClient(options: ClientOptions): QueueClient {
-  const { store, prefix, report, requestTimeoutMs, suspectOutage } = options
+  const { store, prefix, report, timeoutMs, suspectOutage } = options
   const open = new Map<QueueName, OpenQueue>()
   const underWay = new Set<Promise<unknown>>()
 
@@ -64,7 +70,7 @@ export function openQueueClient(options: ClientOptions): QueueClient {
   }
 
   /** The time limit is around the whole request: parts of it have none of their own. */
-  const request: QueueClient['request'] = async (name, send, { withinMs = requestTimeoutMs } = {}) => {
+  const request: QueueClient['request'] = async (name, send, { withinMs = timeoutMs } = {}) => {
     if (!store.isReady()) throw unavailable(new QueueUnavailable('The queue is unavailable.'))
     const answer = send(queueOf(name))
     underWay.add(answer)

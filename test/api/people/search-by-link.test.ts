@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { SEARCH_LIMITS } from '../../../src/domain/people/limits.js'
@@ -108,13 +109,20 @@ describe.each(queueBackends)('a search by link, with the queue in $store', (back
   })
 
   it('limits the concurrent lookups of one user', async () => {
-    const before = fakePods.requests.length
-    const answers = await Promise.all(
-      Array.from({ length: 10 }, (_, each) => search('posts', `https://gone${each}.example/posts/${newGuid()}`)),
-    )
+    const { maxConcurrentRemoteLookupsOfUser: limit } = SEARCH_LIMITS
+    const held: ServerResponse[] = []
+    let answered = 0
+    const searches = Array.from({ length: 10 }, async (_, each) => {
+      const [host, guid] = [`slow${each}.example`, newGuid()]
+      fakePods.script(`${host}/fetch/post/${guid}`, (_request, response) => void held.push(response))
+      const answer = await search('posts', `https://${host}/posts/${guid}`)
+      answered += 1
+      return answer
+    })
 
-    expect(answers).toEqual(Array(10).fill([200, []]))
-    const hosts = new Set(fakePods.requests.slice(before).map((request) => request.split('/')[0]))
-    expect(hosts.size).toBeLessThanOrEqual(SEARCH_LIMITS.maxConcurrentRemoteLookupsOfUser)
+    await expect.poll(() => [held.length, answered]).toEqual([limit, 10 - limit])
+    for (const response of held) response.writeHead(404).end()
+    expect(await Promise.all(searches)).toEqual(Array(10).fill([200, []]))
+    expect(held).toHaveLength(limit)
   })
 })

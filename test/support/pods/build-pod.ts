@@ -13,7 +13,7 @@ import { peopleOf, type TestPerson } from '../people/local-users.js'
 import type { QueueBackend } from '../queues/queue-backends.js'
 import { startTestRedis } from '../queues/redis-server.js'
 import { fixedKeyCrypto } from './fixed-key-crypto.js'
-import type { PodStores } from './queue-pod.js'
+import { PATIENT_QUEUE_TIMEOUTS, type PodStores } from './queue-pod.js'
 
 /** Options of a test pod. Default: a web process without a port and without workers, with the queue in a new database. */
 export interface PodOptions extends AppOptions {
@@ -50,9 +50,6 @@ export interface TestPod extends PodWithoutWeb {
 /** Limits without a maximum event loop delay, so that a busy machine causes no rejections. */
 export const NO_EVENT_LOOP_LIMIT = { ...HTTP_LIMITS, eventLoopDelayMs: Number.POSITIVE_INFINITY }
 
-/** Longer than a busy machine delays a request. */
-const QUEUE_TIMEOUT_MS = 30_000
-
 /** Builds a pod in the process of the test: real database, real queue, keys from files. */
 export function buildPod(options: PodOptions & { readonly web: false }): Promise<PodWithoutWeb>
 export function buildPod(options?: PodOptions): Promise<TestPod>
@@ -70,7 +67,7 @@ export async function buildPod(options: PodOptions = {}): Promise<PodWithoutWeb 
   })
   const opened = await openServices(config, process, { crypto: crypto ?? fixedKeyCrypto(), log: log ?? testLog() })
   // `openServices` takes the key prefix from the URL of the pod. The stores of a test have another one.
-  const jobs = stores && (await openJobQueues({ ...stores, log: opened.log, requestTimeoutMs: QUEUE_TIMEOUT_MS }))
+  const jobs = stores && (await openJobQueues({ ...stores, log: opened.log, timeouts: PATIENT_QUEUE_TIMEOUTS }))
   const mailExchanges = async () => [] // tests look up no names
   const assembled = {
     ...opened,

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { readConfig } from '../../../src/config/config.js'
 import type { AnyJob } from '../../../src/jobs/definitions.js'
 import { openJobQueues } from '../../../src/jobs/queues/job-queues.js'
+import type { QueueTimeouts } from '../../../src/jobs/queues/queue-client.js'
 import { openLocales } from '../../../src/languages/locales.js'
 import { openDatabase } from '../../../src/persistence/database/database.js'
 import { WORKER_DATABASE_LIMITS } from '../../../src/persistence/database/limits.js'
@@ -19,7 +20,11 @@ export interface PodStores {
   readonly concurrency?: string
   /** Job definitions of a test with special options. */
   readonly definitions?: readonly AnyJob[]
+  /** Of requests to the queue; by default so long that a busy machine does not count as an outage. */
+  readonly timeouts?: QueueTimeouts
 }
+
+export const PATIENT_QUEUE_TIMEOUTS: QueueTimeouts = { requestMs: 30_000, addMs: 30_000 }
 
 /** A pod with database and queue only: its keys and its HTTP client reject every call. Works outside of vitest. */
 export interface QueuePod extends Services {
@@ -29,7 +34,12 @@ export interface QueuePod extends Services {
 export async function openQueuePod(stores: PodStores): Promise<QueuePod> {
   const log = testLog()
   const db: Knex = openDatabase({ ...WORKER_DATABASE_LIMITS, url: stores.databaseUrl, applicationName: 'pod test' })
-  const jobs = await openJobQueues({ ...stores, log, isTuned: process.env['QUEUE_TUNING'] !== 'off' })
+  const jobs = await openJobQueues({
+    timeouts: PATIENT_QUEUE_TIMEOUTS,
+    ...stores,
+    log,
+    isTuned: process.env['QUEUE_TUNING'] !== 'off',
+  })
   let closed: Promise<void> | undefined
   const config = readConfig({
     POD_URL: 'http://pod.example',

@@ -1,4 +1,5 @@
 import type { Client } from 'pg'
+import { QUEUE_TIMEOUTS } from '../../../src/jobs/queues/queue-client.js'
 import { administer, createTestDatabase } from '../databases/test-database.js'
 import type { TcpProxy } from '../http/tcp-proxy.js'
 import { openQueuePod, type PodStores, type QueuePod } from '../pods/queue-pod.js'
@@ -17,7 +18,7 @@ export interface TestStores extends PodStores {
   readonly redis: TestRedis | undefined
   /** Opens another pod on these stores, or on other URLs of them. */
   openPod(elsewhere?: Partial<PodStores>): Promise<QueuePod>
-  /** URLs that reach the queue through a proxy. */
+  /** URLs that reach the queue through a proxy, with the timeouts of a real pod. */
   queueThrough(proxy: TcpProxy): Partial<PodStores>
   /** Deletes all queue data; the tables of the pod stay. */
   emptyQueue(): Promise<void>
@@ -39,7 +40,8 @@ export async function openTestStores({ store }: QueueBackend): Promise<TestStore
     },
     queueThrough(proxy) {
       const through = (address: string) => Object.assign(new URL(address), { port: `${proxy.port}` }).href
-      return redis ? { redisUrl: through(redis.url) } : { databaseUrl: through(database.url) }
+      const urls = redis ? { redisUrl: through(redis.url) } : { databaseUrl: through(database.url) }
+      return { ...urls, timeouts: QUEUE_TIMEOUTS }
     },
     emptyQueue: () => (redis ? redis.empty() : administer(database.url, deleteJobs)),
     async close() {

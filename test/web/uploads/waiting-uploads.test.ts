@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
 import { PHOTO_LIMITS } from '../../../src/domain/photos/limits.js'
 import { addIdempotency } from '../../../src/web/api/idempotency.js'
 import { photoRoutes } from '../../../src/web/routes/api/photos.js'
 import { buildApp } from '../../../src/web/server/app.js'
 import { addBodyReaders } from '../../../src/web/server/bodies.js'
-import type { HttpLimits } from '../../../src/web/server/limits.js'
+import { HTTP_LIMITS, type HttpLimits } from '../../../src/web/server/limits.js'
 import { addValidation } from '../../../src/web/server/schemas/validation.js'
 import { buildPod, NO_EVENT_LOOP_LIMIT, type TestPod } from '../../support/pods/build-pod.js'
 import { formOf, pictureField } from '../../support/pods/photo-pod.js'
@@ -23,6 +23,8 @@ let uploadsDir: string
 let token: string
 let app: FastifyInstance
 const sockets: Socket[] = []
+const realNow = performance.now.bind(performance)
+let movedMs = 0
 beforeAll(async () => {
   uploadsDir = await mkdtemp(join(tmpdir(), 'pod-uploads-'))
   test = await buildPod({ environment: { UPLOADS_DIR: uploadsDir } })
@@ -31,6 +33,8 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy()
   await app.close()
+  vi.restoreAllMocks()
+  movedMs = 0
 })
 afterAll(async () => {
   await test.close()
@@ -85,18 +89,30 @@ async function uploads(count: number) {
 /** As many as are read at a time, and none of them to its end. */
 async function fill() {
   const inside = await uploads(INSIDE)
-  await expect.poll(async () => (await readdir(join(uploadsDir, 'spool')).catch(() => [])).length).toBe(INSIDE)
+  await expect.poll(spooledFiles).toBe(INSIDE)
   return inside
 }
 
-/** Waits until a slow client that starts now is disconnected. */
-async function aWhile(): Promise<void> {
-  const length = 'content-type: application/json\r\ncontent-length: 100'
-  expect(await (await send(`read HTTP/1.1\r\n${length}`, '{')).answer).toBe('408')
+async function spooledFiles(): Promise<number> {
+  return (await readdir(join(uploadsDir, 'spool')).catch(() => [])).length
+}
+
+/** Moves the clock of the time limits for bodies. */
+function moveClock(byMs: number): void {
+  movedMs += byMs
+  vi.spyOn(performance, 'now').mockImplementation(() => realNow() + movedMs)
+}
+
+/** Moves the clock, and waits until the limits were checked: a client with a slow body is disconnected. */
+async function passTime(ms: number): Promise<void> {
+  const slow = await send('read HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: 100', '{')
+  await expect.poll(() => slow.served.bytesRead).toBeGreaterThan(0)
+  moveClock(ms)
+  expect(await slow.answer).toBe('408')
 }
 
 it('uploads are queued, two dozen of one person, and free their place when the client disconnects', async () => {
-  await listenWith({ requestTimeoutMs: 500 })
+  await listenWith()
   const inside = await fill()
   const others = await uploads(WAITING + 1)
   const refused = await Promise.race(others.map(async (one) => ({ one, status: await one.answer })))
@@ -106,7 +122,7 @@ it('uploads are queued, two dozen of one person, and free their place when the c
   gone?.socket.destroy()
   await once(gone?.served ?? app.server, 'close')
   const served = [...inside, ...waiting, await upload()]
-  await aWhile()
+  await passTime(2 * HTTP_LIMITS.requestTimeoutMs)
   for (const { finish } of served) finish()
 
   expect(new Set(await Promise.all(served.map(({ answer }) => answer)))).toEqual(new Set(['422']))
@@ -120,10 +136,10 @@ it('uploads are refused when they have waited too long', async () => {
 })
 
 it('uploads are not read while they are queued', async () => {
-  await listenWith({ requestTimeoutMs: 200 })
+  await listenWith()
   const [first] = await fill()
   const large = await upload(Buffer.alloc(8 * 1024 * 1024), 8 * 1024 * 1024)
-  await aWhile()
+  await passTime(2 * HTTP_LIMITS.requestTimeoutMs)
 
   expect(large.served.bytesRead).toBeLessThan(512 * 1024)
   first?.finish()
@@ -146,12 +162,17 @@ it('free their place when a client disconnects in the middle of an unread body',
 })
 
 it('uploads are not closed as slow for the time in the queue', async () => {
-  await listenWith({ requestTimeoutMs: 200, longRequestTimeoutMs: 5_000 })
+  const { longRequestTimeoutMs: limit } = HTTP_LIMITS
+  await listenWith()
   const slow = await fill()
+  moveClock(0.4 * limit)
   const waiting = await upload()
+  await expect.poll(() => waiting.served.bytesRead).toBeGreaterThan(0)
 
-  expect(await Promise.race(slow.map(({ answer }) => answer))).toBe('408')
-  await aWhile()
+  moveClock(0.7 * limit)
+  expect(new Set(await Promise.all(slow.map(({ answer }) => answer)))).toEqual(new Set(['408']))
+  await expect.poll(spooledFiles).toBe(1)
+  await passTime(0.5 * limit)
   waiting.finish()
 
   expect(await waiting.answer).toBe('422')
