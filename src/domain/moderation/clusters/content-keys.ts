@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { findMentions } from '../../../protocol/mentions.js'
 import { normalForm } from '../filters/normal-form.js'
+import { shownText } from '../filters/shown-text.js'
 import { readWebLinks, withoutTrailing } from '../filters/web-links.js'
 import { MODERATION_LIMITS } from '../limits.js'
 
@@ -35,7 +36,7 @@ export function buildContentKeys(
 /** The first links to other pods, without what follows the `?`. */
 function linksIn(text: string, ownHost: string): readonly string[] {
   const links = new Set<string>()
-  for (const { host, rest } of readWebLinks(normalForm(text))) {
+  for (const { host, rest } of readWebLinks(normalForm(shownText(text)))) {
     if (links.size === MODERATION_LIMITS.keysOfContent) break
     if (host !== ownHost) links.add(`${host}${withoutTrailing(rest.replace(/[?#].*$/, ''), '/.,;:!')}`)
   }
@@ -44,7 +45,7 @@ function linksIn(text: string, ownHost: string): readonly string[] {
 
 /** Copies of a text differ in whom they mention, in numbers, and in what follows the `?` of a link. */
 function textKeys(text: string): readonly ContentKey[] {
-  const plain = normalForm(withoutMentions(text))
+  const plain = normalForm(shownText(withoutMentions(text)))
     .replace(/\?[^\s<>"'()[\]{}|`]*/g, '')
     .replace(/[\p{N}]+/gu, '')
     .replace(/\s+/g, ' ')

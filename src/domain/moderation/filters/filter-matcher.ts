@@ -4,6 +4,7 @@ import type { FilterDocument } from './filter-document.js'
 import { findLongestPiece } from './filter-values.js'
 import { compileLiterals } from './literal-automaton.js'
 import { isWordCharacter, normalForm } from './normal-form.js'
+import { shownText } from './shown-text.js'
 import { readWebLinks, type WebLink } from './web-links.js'
 
 /** A filter that a document matches, and the first field in which it does. */
@@ -21,7 +22,7 @@ export interface FilterMatcher {
 type ReportMatch = (filter: StoredFilter) => void
 
 /**
- * Compiles filters so that a text is read once, whatever their number: an automaton for words, phrases and patterns, and tables for
+ * Compiles filters so that a text is read twice, as it was written and as it is shown, whatever their number: an automaton for words, phrases and patterns, and tables for
  * links and tags. No regular expression is made from a value, so that no value can make the search slow.
  */
 export function compileFilters(filters: readonly StoredFilter[]): FilterMatcher {
@@ -43,6 +44,12 @@ export function compileFilters(filters: readonly StoredFilter[]): FilterMatcher 
         const normal = normalForm(text)
         findText(normal, report)
         findLinks(normal, report)
+        const shown = shownText(text)
+        if (shown !== text) {
+          const normalShown = normalForm(shown)
+          findText(normalShown, report)
+          findLinks(normalShown, report)
+        }
         if (field === 'tag') for (const filter of tags.get(normal) ?? []) report(filter)
       }
       return Array.from(matches, ([filter, field]) => ({ filter, field }))

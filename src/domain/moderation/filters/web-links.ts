@@ -9,7 +9,8 @@ export interface WebLink {
 }
 
 const START = /https?:[/\\]+|(?<![\p{L}\p{N}.@-])www\./gu
-const AUTHORITY_END = /[/?#\\,;!*&=+$%]/g
+/** A `%` is part of a host: browsers decode it. */
+const AUTHORITY_END = /[/?#\\,;!*&=+$]/g
 const LINK_END = /[\s<>"'()[\]{}|`]/g
 const USUAL_HOST = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)+$/
 const MAX_LINK_CHARACTERS = 2_048
