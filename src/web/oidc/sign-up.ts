@@ -1,13 +1,12 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { findSignUpRefusal } from '../../domain/accounts/invitations.js'
 import { normaliseUsername } from '../../domain/accounts/sign-in.js'
 import {
   beginSignUp,
   findSignUpFormRefusals,
+  findSignUpPageRefusal,
   needsApproval,
   type SignUpResult,
 } from '../../domain/accounts/sign-ups/begin-sign-up.js'
-import { findNetworkRefusal } from '../../domain/accounts/sign-ups/sign-up-rules.js'
 import { Refusal } from '../../domain/refusals.js'
 import { formText } from '../forms/form-text.js'
 import { isFormTimeFit, signFormTime } from '../forms/form-time.js'
@@ -51,9 +50,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     const interaction = visit.request === undefined ? undefined : await browser.getInteraction(visit.request)
     const t = textsFor(request, reply, { uiLocales: readUiLocales(interaction) })
     reply.type('text/html; charset=utf-8')
-    const signUpRefusal =
-      (await findNetworkRefusal(request.services, request.ip)) ??
-      (await findSignUpRefusal(request.services, visit.invitation))
+    const signUpRefusal = await findSignUpPageRefusal(request.services, { ...visit, ip: request.ip })
     if (signUpRefusal?.reason === 'sign_up_full')
       reply.code(503).header('retry-after', String(signUpRefusal.details['retryAfter']))
     else if (signUpRefusal) reply.code(signUpRefusal.reason === 'invitation_unusable' ? 404 : 403)

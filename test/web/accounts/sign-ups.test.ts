@@ -45,7 +45,8 @@ beforeEach(async () => {
 const browser = () => openBrowser(opened.app, opened.pod.config.url)
 
 async function signUp(username: string, fields: Record<string, string> = {}, reader: TestBrowser = browser()) {
-  await reader.visit('/users/sign_up')
+  const page = await reader.visit('/users/sign_up')
+  if (page.statusCode === 503) return page
   const email = `${username}@mail.example`
   return reader.submit({ username, email, password: PASSWORD, password_again: PASSWORD, ...fields }, '/users/sign_up')
 }
@@ -301,8 +302,14 @@ describe('a sign-up with approval', () => {
       'A moderator of this pod must approve your sign-up',
     )
     expect((await press()).body).toContain('A moderator of this pod must approve your sign-up')
+    const third = openBrowser(moderated.app, moderated.pod.config.url)
+    await third.visit('/users/sign_up')
     expect((await send('judy', { reason: 'Me too.' })).statusCode).toBe(200)
-    expect((await send('third', { reason: 'More.' })).statusCode).toBe(503)
+    const typed = { username: 'third', email: 'third@mail.example', password: PASSWORD, password_again: PASSWORD }
+    for (const full of [await third.submit({ ...typed, reason: 'More.' }), await third.visit('/users/sign_up')]) {
+      expect([full.statusCode, full.headers['retry-after']]).toEqual([503, '3600'])
+      expect(full.body).not.toContain('name="username"')
+    }
 
     expect(await approveSignUp(moderated.pod, COMMAND_ACTOR, await idOf('ian'), { reason: 'ok' })).toEqual({
       opened: true,

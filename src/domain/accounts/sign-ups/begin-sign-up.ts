@@ -91,6 +91,21 @@ export async function needsApproval(
   return invitation === undefined || (await findUsableInvitation(services, invitation)) === undefined
 }
 
+/** The reason why this person cannot sign up at the moment, whatever the form has; undefined if the form is shown. */
+export async function findSignUpPageRefusal(
+  services: Services,
+  { invitation, ip }: Pick<SignUpForm, 'invitation' | 'ip'>,
+): Promise<Refusal | undefined> {
+  const refusal = (await findNetworkRefusal(services, ip)) ?? (await findSignUpRefusal(services, invitation))
+  if (refusal) return refusal
+  const isInvited = invitation !== undefined && (await findUsableInvitation(services, invitation)) !== undefined
+  const approval =
+    !isInvited &&
+    ((await isApprovalOn(services)) || (await applySignUpRules(services, { email: null, ip })).needsApproval)
+  if (!services.config.signUpConfirmation && !approval) return undefined
+  return findFullCapacity(services, services.db, { network: formatNetwork(ip), isForApproval: approval })
+}
+
 /** Creates the account, or a pending sign-up where a confirmation or a decision is needed. */
 export async function beginSignUp(services: Services, form: SignUpForm): Promise<SignUpResult> {
   const signUpRefusal =
@@ -110,7 +125,8 @@ export async function beginSignUp(services: Services, form: SignUpForm): Promise
   const network = formatNetwork(form.ip)
   await inRequestTransaction(services, async (transaction) => {
     await lockNetwork(transaction, network)
-    await requireSignUpCapacity(services, transaction, network, needs.approval)
+    const fullCapacity = await findFullCapacity(services, transaction, { network, isForApproval: needs.approval })
+    if (fullCapacity) throw fullCapacity
     await lockUsername(transaction, form.username)
     await transaction('pending_sign_ups').where({ username: form.username }).whereRaw('expires_at <= now()').delete()
     const isTaken = (await User.byUsername(transaction, form.username)) !== undefined
@@ -156,16 +172,18 @@ export async function enqueueConfirmation(
   ])
 }
 
-async function requireSignUpCapacity(
+/** The refusal of one more sign-up that waits; undefined if there is space for it. */
+async function findFullCapacity(
   services: Pick<Services, 'config'>,
   db: Knex,
-  network: string,
-  isForApproval: boolean,
-): Promise<void> {
+  { network, isForApproval }: { readonly network: string; readonly isForApproval: boolean },
+): Promise<Refusal | undefined> {
   const { ofNetwork, pending, undecided } = await countSignUps(db, network)
   const { signUpBacklog } = services.config
   const isBacklogFull = isForApproval && signUpBacklog > 0 && undecided >= signUpBacklog
-  if (ofNetwork < ACCOUNT_LIMITS.signUpsOfNetwork && pending < ACCOUNT_LIMITS.pendingSignUps && !isBacklogFull) return
+  if (ofNetwork < ACCOUNT_LIMITS.signUpsOfNetwork && pending < ACCOUNT_LIMITS.pendingSignUps && !isBacklogFull) {
+    return undefined
+  }
   const message = 'This pod has many sign-ups that wait. Please try again later.'
-  throw new Refusal('sign_up_full', message, { details: { retryAfter: 3_600 } })
+  return new Refusal('sign_up_full', message, { details: { retryAfter: 3_600 } })
 }
