@@ -15,3 +15,30 @@ export function cacheResult<Result>(
     return result
   }
 }
+
+/**
+ * Caches like `cacheResult`, but only the first caller waits: afterwards an outdated result is returned while a new one is computed. A
+ * result that is older than twice `ageMs`, and one whose renewal has failed, is not returned.
+ */
+export function refreshResult<Result>(
+  operation: () => Promise<Result>,
+  ageMs: number,
+  now = () => performance.now(),
+): () => Promise<Result> {
+  let cached: { readonly result: Result; readonly at: number } | undefined
+  const renew = singleFlight(async () => {
+    try {
+      const result = await operation()
+      cached = { result, at: now() }
+      return result
+    } catch (error) {
+      cached = undefined
+      throw error
+    }
+  })
+  return async () => {
+    if (cached === undefined || now() - cached.at > 2 * ageMs) return renew()
+    if (now() - cached.at >= ageMs) renew().catch(() => undefined) // the next caller waits, and gets the error
+    return cached.result
+  }
+}

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { cacheResult } from '../concurrency/cache-result.js'
+import { cacheResult, refreshResult } from '../concurrency/cache-result.js'
 import { readFolderSpaces } from '../domain/operations/storage.js'
 import { countFailedJobs } from '../jobs/dead-letters/count-dead-letters.js'
 import { QUEUES } from '../jobs/queues/queue-names.js'
@@ -16,7 +16,7 @@ const SHARED_METRICS_CACHE_MS = 15_000
 const PEER_METRICS_CACHE_MS = 60_000
 /** Failed jobs of a queue that are read to be counted. */
 const READ_FAILED_JOBS = 10_000
-/** A count of failed jobs may read many of them. */
+/** A count of failed jobs may read many of them. A scrape does not wait for it, except the first. */
 const FAILED_JOBS_CACHE_MS = 60_000
 /** Faults of dead letters with series of their own. */
 const FAULTS = 30
@@ -40,7 +40,7 @@ export function openSharedMetrics(
     labelNames: ['store'],
     registers: [registry],
   })
-  const failedJobs = cacheResult(() => countFailedJobs(services, READ_FAILED_JOBS), FAILED_JOBS_CACHE_MS)
+  const failedJobs = refreshResult(() => countFailedJobs(services, READ_FAILED_JOBS), FAILED_JOBS_CACHE_MS)
   const values = cacheResult(async (): Promise<GaugeValues> => {
     const beganAt = Date.now()
     const { deadLetters: ofRows, ...rest } = await readSharedMetrics(services.db)
