@@ -11,6 +11,7 @@ import { StorageUnavailable } from '../src/persistence/s3/storage-unavailable.js
 import { TakeOverError } from '../src/take-over/take-over-error.js'
 import { CommandError } from './command-error.js'
 import { commandGroups } from './command-groups.js'
+import { countText, printable, table } from './output.js'
 
 const DONE = 0
 const FAILED = 1
@@ -60,10 +61,30 @@ function usageError({ message }: CommanderError): string {
 
 /** Errors are JSON with --json. */
 function errorText(error: unknown, asJson: boolean): string {
+  if (error instanceof Refusal && error.reason === 'confirmation_needed') return confirmationText(error, asJson)
   const sentence = sentenceOf(error)
   if (!asJson) return sentence
   const reason = error instanceof Refusal ? { reason: error.reason } : {}
   return JSON.stringify({ error: sentence, ...reason })
+}
+
+/** What a command would change. `--yes` takes the place of the `confirm` of the admin API. */
+function confirmationText({ reason, details }: Refusal, asJson: boolean): string {
+  const sentence = 'Nothing was changed. Add --yes to do it.'
+  const preview = details['preview'] ?? {}
+  if (asJson) return JSON.stringify({ error: sentence, reason, preview })
+  const rows = Object.entries(preview).map(([name, value]) => [name.replaceAll('_', ' '), previewText(value)])
+  return [...table(rows).map(printable), sentence].join('\n')
+}
+
+function previewText(value: unknown): string {
+  if (value === null) return '-'
+  if (typeof value !== 'object') return String(value)
+  return isCount(value) ? countText(value) : JSON.stringify(value)
+}
+
+function isCount(value: object): value is { readonly count: number } {
+  return 'count' in value && typeof value.count === 'number'
 }
 
 /** The text of an error, without stack and without SQL values. */

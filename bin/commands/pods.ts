@@ -50,7 +50,7 @@ export function podsCommands(program: Command): void {
     block,
   )
     .option('--purge', 'also delete its people and everything they sent; needs --yes')
-    .option('--yes', 'confirm')
+    .option('--yes', 'confirm a block that ends relations of local users')
   action('unblock', 'Ends the block of a pod and sends the deliveries given up in the last 14 days.', unblock)
   action(
     'pause',
@@ -149,7 +149,7 @@ interface BlockOptions extends ActorOptions {
   readonly yes?: boolean
 }
 
-async function block(hostPort: PodHost, { purge, yes, reason, ...options }: BlockOptions): Promise<void> {
+async function block(hostPort: PodHost, { purge, yes = false, reason, ...options }: BlockOptions): Promise<void> {
   if (purge && !yes) {
     const [pod] = await withPod(({ db }) => listKnownPods(db, { hostPort }))
     const people = pod?.people ?? 0
@@ -160,12 +160,11 @@ async function block(hostPort: PodHost, { purge, yes, reason, ...options }: Bloc
   const changedPod = await withPod(async (services) => {
     if (isThisPod(services.config, hostPort)) throw new CommandError(`${formatAddressHost(hostPort)} is this pod.`)
     await waitForQueue(services.jobs)
-    // The row is there before the rule, so that `show` finds the pod.
+    const actor = await getActor(services, options, purge ? 'administration' : 'moderation')
+    await blockHost(services, actor, hostPort, { reason, isConfirmed: yes })
     const { id } = await services.db.transaction((transaction) =>
       RemotePod.findOrInsert(transaction, { ...hostPort, ssl: false }),
     )
-    const actor = await getActor(services, options, purge ? 'administration' : 'moderation')
-    await blockHost(services, actor, hostPort, { reason })
     if (purge) await purgePod(services, actor, { id, ...hostPort }, { reason })
     return getKnownPod(services, hostPort)
   })

@@ -277,7 +277,7 @@ describe('S84: a source that fills the queue', () => {
 it('S85: messages from a blocked pod get a 202 and are not stored; a like of a local post is answered', async () => {
   const mallory = fakePods.person('mallory@blocked.example')
   await pod.addRemotePerson(mallory)
-  await blockHost(pod, COMMAND_ACTOR, { host: 'blocked.example', port: 443 }, { reason: 'Spam' })
+  await blockHost(pod, COMMAND_ACTOR, { host: 'blocked.example', port: 443 }, { reason: 'Spam', isConfirmed: true })
   const { ann } = await pod.people('ann')
   const post = await addPost(pod, { id: (await viewerOf(pod, ann)).personId })
 

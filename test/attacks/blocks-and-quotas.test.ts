@@ -70,7 +70,7 @@ it('S101: relayables of people of a blocked pod are ignored if another pod relay
   const [known, unknown] = [fakePods.person('sam@spam.example'), fakePods.person('new@spam.example')]
   await pod.addRemotePerson(gina)
   await pod.addRemotePerson(known)
-  await blockHost(pod, COMMAND_ACTOR, { host: 'spam.example', port: 443 }, { reason: 'Spam' })
+  await blockHost(pod, COMMAND_ACTOR, { host: 'spam.example', port: 443 }, { reason: 'Spam', isConfirmed: true })
   const post = postBy(gina)
   await pod.postPublic(post, gina)
   await pod.waitUntilIdle()

@@ -410,7 +410,11 @@ describe('the commands', { timeout: 180_000 }, () => {
       expect(await json('dead', 'list')).toEqual([])
 
       await open.db('outbox').where({ id }).update({ failedAt: open.db.fn.now() })
-      expect(await failure('dead', 'drop', name)).toMatchObject({ code: 1, stderr: expect.stringContaining('--yes') })
+      const unconfirmed = await pod(['dead', 'drop', name, '--reason', 'Obsolete'], settings)
+      expect(unconfirmed).toMatchObject({
+        code: 1,
+        stderr: 'dead letters  1\nNothing was changed. Add --yes to do it.\n',
+      })
       expect(await json('dead', 'drop', name, '--yes', '--reason', 'Obsolete')).toEqual({ dropped: 1 })
       expect(await open.db('outbox').where({ id })).toEqual([])
     })

@@ -147,7 +147,21 @@ describe('the commands about deliveries', { timeout: 180_000 }, () => {
     const podId = await podAt('bad.example')
     await db('deliveries').insert({ messageId: await messageAbout(newGuid()), podId })
 
-    expect(await json('pods', 'block', 'bad.example', ...reason)).toMatchObject({
+    const [{ id: userId }] = await db('users')
+      .insert({ username: 'follower', personId: await personAt(null, 'follower@pod.example') })
+      .returning('id')
+    const personId = await personAt(podId, 'friend@bad.example')
+    await db('contacts').insert({ userId, personId, receiving: true })
+    for (const words of [
+      ['pods', 'block', 'bad.example', ...reason],
+      ['pods', 'set', 'bad.example', 'blocked', ...reason],
+    ]) {
+      const unconfirmed = await pod(words, settings)
+      expect([unconfirmed.code, unconfirmed.stderr]).toEqual([1, expect.stringMatching(/^contacts +1$/m)])
+      expect(unconfirmed.stderr).toContain('Nothing was changed. Add --yes to do it.')
+    }
+    expect(await db('pod_rules').where({ domain: 'bad.example' })).toEqual([])
+    expect(await json('pods', 'block', 'bad.example', '--yes', ...reason)).toMatchObject({
       state: 'blocked',
       waiting: 0,
       dead: 1,

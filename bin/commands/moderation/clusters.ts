@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander'
 import { type CleanOutcome, cleanCluster } from '../../../src/domain/moderation/clusters/clean-cluster.js'
 import { dismissCluster, listSpamClusters, readCluster } from '../../../src/domain/moderation/clusters/clusters.js'
 import { previewCleaning } from '../../../src/domain/moderation/clusters/plan-cleaning.js'
+import { Refusal } from '../../../src/domain/refusals.js'
 import { CLUSTER_STATES, type ClusterState } from '../../../src/persistence/moderation/clusters.js'
 import {
   presentCleaning,
@@ -126,14 +127,16 @@ async function clean(id: number, { dryRun, yes, ...options }: CleanOptions): Pro
   const parts = readCleanParts(options)
   const isEmpty = !parts.hide && !parts.remove && !parts.filter && parts.pods === 'none' && parts.authors === 'none'
   if (isEmpty) throw new CommandError('Add --hide, --remove, --filter, --authors or --pods.')
-  if (!dryRun && !yes)
-    throw new CommandError(`Add --yes to clean cluster ${id}, or --dry-run to see what would change.`)
   const { preview, operation: task } = await withPod(
     async (services): Promise<Pick<CleanOutcome, 'preview' | 'operation'>> => {
       await waitForQueue(services.jobs)
       const actor = await getActor(services, options, 'moderation')
       const plan = await previewCleaning(services, actor, id, parts)
       if (dryRun) return { preview: plan }
+      if (!yes) {
+        const details = { preview: presentCleaning(plan) }
+        throw new Refusal('confirmation_needed', 'Confirm the cleaning.', { details })
+      }
       return cleanCluster(services, actor, { id, ...parts, confirm: String(plan.remove) }, options)
     },
   )

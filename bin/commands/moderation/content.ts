@@ -44,9 +44,8 @@ export function contentCommands(program: Command): void {
   command('purge', 'Deletes a remote post or comment with everything below it.')
     .option('--yes', 'confirm')
     .action((guid: string, options: ContentOptions) => {
-      if (!options.yes) throw new CommandError(`Deleting ${guid} cannot be undone: add --yes to do it.`)
       const purge: Run = (services, actor, target, action) =>
-        purgeContent(services, actor, target, { ...action, confirm: guid })
+        purgeContent(services, actor, target, { ...action, confirm: options.yes ? guid : undefined })
       return createActionHandler(purge, 'deleted')(guid, options)
     })
   command('undo', 'Undoes the hiding and the removal of a post or a comment.').action(

@@ -15,13 +15,11 @@ import {
   unsetPodRule,
 } from '../../../src/domain/moderation/pods/pod-rules.js'
 import { nameOfRule, type RuleDomainInput } from '../../../src/domain/moderation/pods/rule-domain.js'
-import { Refusal } from '../../../src/domain/refusals.js'
 import type { ImportMode } from '../../../src/persistence/moderation/pod-rule-imports.js'
 import type { PodRule } from '../../../src/persistence/moderation/pod-rules.js'
 import { presentOperation } from '../../../src/web/presenters/operations.js'
 import { presentPodRule, presentPodRuleImport } from '../../../src/web/presenters/pod-rules.js'
 import { type ActorOptions, getActor, withActorOptions } from '../../actor-options.js'
-import { CommandError } from '../../command-error.js'
 import { readCount, readEnd } from '../../options.js'
 import { countText, print, printable, table } from '../../output.js'
 import { waitForQueue } from '../../wait-for-queue.js'
@@ -126,12 +124,11 @@ async function importRules(file: string, { mode, yes, reason, ...options }: Impo
 }
 
 async function undoImportOf(id: number, { yes, reason, ...options }: Omit<ImportOptions, 'mode'>): Promise<void> {
-  if (!yes) throw new CommandError(`This takes back the rules of import ${id} that are unchanged since: add --yes.`)
   const task = await withPod(async (services) => {
     await waitForQueue(services.jobs)
     const actor = await getActor(services, options, 'administration')
     const { rows } = await getPodRuleImport(services, actor, id)
-    const confirm = String(rows.filter(({ chosen }) => chosen).length)
+    const confirm = yes ? String(rows.filter(({ chosen }) => chosen).length) : undefined
     return undoPodRuleImport(services, actor, id, { reason, confirm })
   })
   print(options, presentOperation(task), [`operation ${task.id} is queued`])
@@ -165,9 +162,6 @@ async function set(
     const actor = await getActor(services, options, 'moderation')
     const confirm = yes ? await storedDomain(services, actor, domain) : undefined
     return setPodRule(services, actor, { ...domain, state, until: until ?? null, publicComment }, { reason, confirm })
-  }).catch((error) => {
-    if (!(error instanceof Refusal && error.reason === 'confirmation_needed')) throw error
-    throw new CommandError('Local users have relations there: see --dry-run, and add --yes to block it.')
   })
   print(options, { ...presentPodRule(rule), changed }, [
     `${nameOfRule(rule)} is ${rule.state}${changed ? '' : ', as before'}; ${rule.knownPods === 1 ? '1 known pod' : `${rule.knownPods} known pods`}.`,

@@ -1,7 +1,12 @@
 import { type Command, Option } from 'commander'
 import type { BackgroundTask } from '../../../src/domain/operations/background-tasks.js'
 import { readDeadLetterDetails, readDeadLetterPayload } from '../../../src/domain/operations/dead-letter-view.js'
-import { dropAudited, groupDeadLetters, replayAudited } from '../../../src/domain/operations/dead-letters.js'
+import {
+  dropAudited,
+  dropConfirmed,
+  groupDeadLetters,
+  replayAudited,
+} from '../../../src/domain/operations/dead-letters.js'
 import type { DeadLetter, DeadLetterFilter } from '../../../src/jobs/dead-letters/dead-letter.js'
 import { DEAD_LETTER_GROUPS, type DeadLetterGroup } from '../../../src/jobs/dead-letters/dead-letter-rows.js'
 import { listDeadLetters } from '../../../src/jobs/dead-letters/find-dead-letters.js'
@@ -147,10 +152,11 @@ async function drop(
   command: Command,
 ): Promise<void> {
   const filter = readFilter(id, options, command)
-  if (!options.yes) throw new CommandError('Deleted dead letters cannot be replayed: add --yes to confirm.')
-  const { count: dropped, operation: task } = await withQueue(async (services) =>
-    dropAudited(services, await getActor(services, options, 'administration'), { filter, reason: options.reason }),
-  )
+  const { count: dropped, operation: task } = await withQueue(async (services) => {
+    const actor = await getActor(services, options, 'administration')
+    const change = { filter, reason: options.reason }
+    return options.yes ? dropAudited(services, actor, change) : dropConfirmed(services, actor, change)
+  })
   if (id !== undefined && dropped === 0) throw new CommandError(`There is no dead letter ${id}.`)
   if (task !== undefined) return printTask(options, task)
   print(options, { dropped }, [`${dropped} ${dropped === 1 ? 'dead letter' : 'dead letters'} deleted.`])

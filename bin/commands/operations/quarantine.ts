@@ -11,7 +11,6 @@ import {
 import { countQuarantined } from '../../../src/persistence/inbound/quarantine.js'
 import { presentOperation, presentQuarantined } from '../../../src/web/presenters/operations.js'
 import { type ActorOptions, getActor, withActorOptions } from '../../actor-options.js'
-import { CommandError } from '../../command-error.js'
 import { readCount } from '../../options.js'
 import { type OutputOptions, print, printable, table } from '../../output.js'
 import { withPod } from '../../with-pod.js'
@@ -121,10 +120,9 @@ async function drop(
   command: Command,
 ): Promise<void> {
   const change = readFilter(id, options, command)
-  if (!options.yes) throw new CommandError('Deleted messages cannot be replayed: add --yes to confirm.')
   const outcome = await withPod(async (services) => {
     const { reason: _, ...filter } = change
-    const confirm = String(await countQuarantined(services.db, filter))
+    const confirm = options.yes ? String(await countQuarantined(services.db, filter)) : undefined
     return dropQuarantine(services, await getActor(services, options, 'administration'), { ...change, confirm })
   })
   printOutcome(options, 'dropped', outcome)

@@ -127,14 +127,17 @@ export async function resumePod(
   })
 }
 
-/** Changes what this pod does with another one, with an audit entry. */
+/** Changes what this pod does with another one, with an audit entry. The caller has asked for a confirmation. */
 export async function changePod(
   services: ModerationServices,
   actor: Actor,
   action: PodAction,
   { id, host, port, ...options }: PodHost & { readonly id: number; readonly reason?: string | undefined },
 ): Promise<void> {
-  if (action === 'block') return void (await blockHost(services, actor, { host, port }, options))
+  if (action === 'block') {
+    await blockHost(services, actor, { host, port }, { ...options, isConfirmed: true })
+    return
+  }
   if (action === 'unblock') return void (await unblockHost(services, actor, { host, port }, options))
   const auditFields = requirePodChange(actor, { host, port }, options)
   await recordOperatorChange(services, actor, { action: `pod.${action}`, ...auditFields }, async (transaction) => {

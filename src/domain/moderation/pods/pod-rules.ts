@@ -201,15 +201,19 @@ async function removeRule(
   })
 }
 
-/** Blocks the pods at a host and its subdomains. A port other than 443 limits the rule to this port. */
+/**
+ * Blocks the pods at a host and its subdomains. A port other than 443 limits the rule to this port. Without a confirmation, a block that
+ * ends relations of local users is refused.
+ */
 export async function blockHost(
   services: ModerationServices,
   actor: Actor,
   { host, port }: PodHost,
-  options: ActionOptions,
+  { isConfirmed, ...options }: ActionOptions & { readonly isConfirmed: boolean },
 ): Promise<PodRuleOutcome> {
   const rule = { domain: host, port: port === 443 ? null : port, state: 'blocked' } as const
-  return setPodRule(services, actor, rule, { ...options, confirm: readRuleDomain(services.config, rule).domain })
+  const confirm = isConfirmed ? readRuleDomain(services.config, rule).domain : undefined
+  return setPodRule(services, actor, rule, { ...options, confirm })
 }
 
 /** Ends the block of a host: deletes its own rule, and creates an exception if a wider rule still blocks it. */
