@@ -1,6 +1,8 @@
 import { setMaxListeners } from 'node:events'
 import type { Job } from 'bullmq'
 import type { Logger } from 'pino'
+import { saveOrigin } from '../src/jobs/bullmq/job-summaries.js'
+import { originOfMessage } from '../src/jobs/inbound/accepted-messages.js'
 import { NewerVersionNeeded, requireKnownVersion } from '../src/jobs/job-version.js'
 import { AlreadyDone, type JobContext, type LoadedJob, loadJob, readOutboxId } from '../src/jobs/outbox/load-job.js'
 import type { QueueName } from '../src/jobs/queues/queue-names.js'
@@ -155,6 +157,10 @@ async function recordJobFailure(services: Services, job: Job, { fault, error, is
   if (isDead || fault === 'internal') log.error({ err: error, fault, dead: isDead }, 'job failed')
   else log.info({ fault, reason: error instanceof Error ? error.message : undefined }, 'job failed, will be retried')
 
+  const origin = isDead ? originOfMessage(job) : undefined
+  if (origin !== undefined) {
+    await saveOrigin(job, origin).catch((err) => log.warn({ err }, 'origin of a failed job not stored'))
+  }
   const outboxId = readOutboxId(job.data)
   if (isDead && outboxId !== undefined) {
     // Without the mark the sweeper adds the job again, which does no harm.

@@ -6,6 +6,8 @@ import { newGuid } from '../../src/domain/new-guid.js'
 import { readTrace } from '../../src/domain/operations/traces.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import type { ObservedWorker } from '../../src/jobs/bullmq/observed-worker.js'
+import { countDeadLetters } from '../../src/jobs/dead-letters/count-dead-letters.js'
+import type { DeadLetterFilter } from '../../src/jobs/dead-letters/dead-letter.js'
 import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import { showDeadLetter } from '../../src/jobs/dead-letters/show-dead-letter.js'
 import { receivePublicJob } from '../../src/jobs/definitions.js'
@@ -94,9 +96,10 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
   async function pack(
     pod: InboundPod,
     envelopes: readonly string[],
-    options: { readonly priority?: number } = {},
+    { trace, ...options }: { readonly priority?: number; readonly trace?: string } = {},
   ): Promise<void> {
-    await pod.jobs.add(receivePublicJob, { acceptedAt: new Date().toISOString(), messages: envelopes }, options)
+    const messages = trace === undefined ? envelopes : envelopes.map((envelope) => ({ envelope, trace }))
+    await pod.jobs.add(receivePublicJob, { acceptedAt: new Date().toISOString(), messages }, options)
   }
 
   /** The threads of the pod, which behave differently for these envelopes. */
@@ -273,7 +276,8 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     const posts = Array.from({ length: 128 }, () => postBy(quin))
     const envelopes = posts.map((post) => envelopeOf(quin, post))
     poison.push(...[envelopes[0], envelopes[77]].filter((envelope) => envelope !== undefined))
-    await pack(pod, envelopes)
+    const trace = newGuid()
+    await pack(pod, envelopes, { trace })
     await pod.waitUntilIdle()
 
     expect(await postGuids(pod)).toEqual(guidsOf(posts.filter((_, index) => index !== 0 && index !== 77)))
@@ -288,6 +292,17 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     // Two paths through seven halvings; then each message runs alone, eleven times, and nothing is split any more.
     expect(opened).toBe(27 + 22)
     expect(failed.map(({ data }) => data.alone)).toEqual([true, true])
+    const host = hostOf(quin)
+    const dead = { pod: host, trace, attempts: 11 }
+    expect(await listDeadLetters(pod, { pod: host })).toMatchObject([dead, dead])
+    expect(await listDeadLetters(pod, { pod: 'other.example' })).toEqual([])
+    const byPod = (filter: DeadLetterFilter) => countDeadLetters(pod, filter, 'pod', { groups: 10 })
+    const counts = [{ value: host, count: 2 }]
+    expect([await byPod({}), await byPod({ pod: host }), await byPod({ pod: 'other.example' })]).toEqual([
+      counts,
+      counts,
+      [],
+    ])
 
     isBroken = false
     expect(await replayDeadLetters(pod)).toBe(2)

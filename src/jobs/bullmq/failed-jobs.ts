@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis'
 import type pg from 'pg'
-import type { JobSummary } from './job-summaries.js'
+import { type JobSummary, readOrigin } from './job-summaries.js'
 
 /** A position in the failed jobs of a queue, which are in the order of their end and id. */
 interface FailedJobPosition {
@@ -16,6 +16,8 @@ export interface FailedJobPage {
   readonly limit: number
   /** Only jobs that failed with this error. */
   readonly fault?: string | undefined
+  /** Only jobs with the messages of this pod. */
+  readonly pod?: string | undefined
 }
 
 /**
@@ -27,6 +29,8 @@ export type ReadFailedJobs = (queue: string, prefix: string, page: FailedJobPage
 interface FailedJobCount {
   /** The error of the jobs. */
   readonly fault: string | null
+  /** The pod of their messages; null: unknown. */
+  readonly pod: string | null
   /** The beginning of the hour in which they failed, in milliseconds since 1970. */
   readonly hour: number
   readonly count: number
@@ -37,6 +41,7 @@ export interface FailedJobSelection {
   readonly since: number
   readonly until: number
   readonly fault?: string | undefined
+  readonly pod?: string | undefined
   /** Only the latest of these times are read. Those of outbox rows and with other errors are among them. */
   readonly latest: number
 }
@@ -47,7 +52,7 @@ export interface FailedJobCounts {
   readonly isCut: boolean
 }
 
-/** Counts failed jobs without outbox rows by their errors and hours. */
+/** Counts failed jobs without outbox rows by their errors, pods and hours. */
 export type CountFailedJobs = (queue: string, prefix: string, selection: FailedJobSelection) => Promise<FailedJobCounts>
 
 /** Returns those of the queues that have failed jobs: a list of dead letters reads no others. */
@@ -76,9 +81,9 @@ export function redisFailedQueues(redis: Pick<Redis | Cluster, 'exists'>): FindF
 const ROW_NAMES = 'outbox-'
 
 export function postgresFailedJobs(pool: Pick<pg.Pool, 'query'>): ReadFailedJobs {
-  return async (queue, _prefix, { order, startAfter: { at, id }, limit, fault = null }) => {
+  return async (queue, _prefix, { order, startAfter: { at, id }, limit, fault = null, pod = null }) => {
     const statement = order === 'newest first' ? newestFirst : oldestFirst
-    const { rows } = await pool.query(statement, [queue, at, id, limit, fault])
+    const { rows } = await pool.query(statement, [queue, at, id, limit, fault, pod])
     return rows.map((row) => ({
       id: row.id,
       name: row.name,
@@ -87,6 +92,7 @@ export function postgresFailedJobs(pool: Pick<pg.Pool, 'query'>): ReadFailedJobs
       attempts: row.attempts_made,
       fault: row.failed_reason,
       deduplicationKey: row.dedup_id,
+      origin: readOrigin(row.progress),
     }))
   }
 }
@@ -96,25 +102,27 @@ const HOUR_MS = 3_600_000
 /** One job more than wanted is read, to see whether there are older ones. */
 const COUNT_FAILED_SQL = `
   with latest as materialized (
-    select failed_reason, finished_at_ms - finished_at_ms % ${HOUR_MS} as hour,
+    select failed_reason, progress ->> 'pod' as pod, finished_at_ms - finished_at_ms % ${HOUR_MS} as hour,
       dedup_id is not null and dedup_id like '${ROW_NAMES}%' as is_of_row,
       row_number() over (order by finished_at_ms desc) > $5::bigint as is_beyond
     from job
     where queue = $1 and state = 'failed' and finished_at_ms >= $2 and finished_at_ms < $3
     order by finished_at_ms desc limit $5::bigint + 1
   )
-  select failed_reason as fault, hour, is_beyond,
-    (count(*) filter (where not is_of_row and ($4::text is null or failed_reason = $4)))::integer as count
+  select failed_reason as fault, pod, hour, is_beyond,
+    (count(*) filter (
+      where not is_of_row and ($4::text is null or failed_reason = $4) and ($6::text is null or pod = $6)
+    ))::integer as count
   from latest
-  group by failed_reason, hour, is_beyond`
+  group by failed_reason, pod, hour, is_beyond`
 
 export function postgresCountFailedJobs(pool: Pick<pg.Pool, 'query'>): CountFailedJobs {
-  return async (queue, _prefix, { since, until, fault = null, latest }) => {
-    const { rows } = await pool.query(COUNT_FAILED_SQL, [queue, since, until, fault, latest])
+  return async (queue, _prefix, { since, until, fault = null, pod = null, latest }) => {
+    const { rows } = await pool.query(COUNT_FAILED_SQL, [queue, since, until, fault, latest, pod])
     return {
       counts: rows
         .filter((row) => !row.is_beyond && row.count > 0)
-        .map((row) => ({ fault: row.fault, hour: Number(row.hour), count: row.count })),
+        .map((row) => ({ fault: row.fault, pod: row.pod, hour: Number(row.hour), count: row.count })),
       isCut: rows.some((row) => row.is_beyond),
     }
   }
@@ -122,12 +130,13 @@ export function postgresCountFailedJobs(pool: Pick<pg.Pool, 'query'>): CountFail
 
 function failedJobsSql(compare: '<' | '>', direction: 'asc' | 'desc'): string {
   return `
-    select id, name, added_at_ms, finished_at_ms, attempts_made, failed_reason, dedup_id
+    select id, name, added_at_ms, finished_at_ms, attempts_made, failed_reason, dedup_id, progress
     from job
     where queue = $1 and state = 'failed' and finished_at_ms ${compare}= $2
       and (finished_at_ms ${compare} $2 or id collate "C" ${compare} $3)
       and (dedup_id is null or dedup_id not like '${ROW_NAMES}%')
       and ($5::text is null or failed_reason = $5)
+      and ($6::text is null or progress ->> 'pod' = $6)
     order by finished_at_ms ${direction}, id collate "C" ${direction}
     limit $4`
 }
@@ -138,25 +147,32 @@ const oldestFirst = failedJobsSql('>', 'asc')
 /** Jobs that one run of the script reads: longer runs would delay all other clients of Redis. */
 const JOBS_OF_RUN = 1_000
 
-/** Returns the jobs that match, then whether the list ends here. */
-const READ_FAILED_SQL = `
+/** The pod in the progress of a job. Older versions and the library leave a number there, or nothing. */
+const POD_OF_PROGRESS = `
+  local function podOf(progress)
+    local isRead, value = pcall(cjson.decode, progress)
+    return isRead and type(value) == 'table' and value.pod or nil
+  end`
+
+/** Returns the jobs that match, then whether the list ends here. An empty argument stands for any value. */
+const READ_FAILED_SQL = `${POD_OF_PROGRESS}
   local newest, at, from = ARGV[1] == 'newest first', ARGV[2], tonumber(ARGV[3])
   local ids = newest and redis.call('ZREVRANGEBYSCORE', KEYS[1], at, '-inf', 'LIMIT', from, ARGV[4])
     or redis.call('ZRANGEBYSCORE', KEYS[1], at, '+inf', 'LIMIT', from, ARGV[4])
   local found = {}
   for _, id in ipairs(ids) do
-    local job = redis.call('HMGET', KEYS[2] .. id, 'name', 'timestamp', 'finishedOn', 'atm', 'failedReason', 'deid')
+    local job = redis.call('HMGET', KEYS[2] .. id, 'name', 'timestamp', 'finishedOn', 'atm', 'failedReason', 'deid', 'progress')
     local isOfRow = job[6] and string.sub(job[6], 1, ${ROW_NAMES.length}) == '${ROW_NAMES}'
-    local isWanted = ARGV[5] == nil or job[5] == ARGV[5]
+    local isWanted = (ARGV[5] == '' or job[5] == ARGV[5]) and (ARGV[6] == '' or podOf(job[7]) == ARGV[6])
     if job[1] and isWanted and not isOfRow then
-      job[7] = id
+      job[8] = id
       found[#found + 1] = job
     end
   end
   return { found, #ids < tonumber(ARGV[4]) and 1 or 0 }`
 
 export function redisFailedJobs(redis: Pick<Redis | Cluster, 'eval'>): ReadFailedJobs {
-  return async (queue, prefix, { order, startAfter, limit, fault }) => {
+  return async (queue, prefix, { order, startAfter, limit, fault = '', pod = '' }) => {
     const summaries: JobSummary[] = []
     for (let from = 0; summaries.length < limit; from += JOBS_OF_RUN) {
       const keys = [`${prefix}:${queue}:failed`, `${prefix}:${queue}:`]
@@ -168,7 +184,8 @@ export function redisFailedJobs(redis: Pick<Redis | Cluster, 'eval'>): ReadFaile
         startAfter.at,
         from,
         JOBS_OF_RUN,
-        ...(fault === undefined ? [] : [fault]),
+        fault,
+        pod,
       )) as ScriptResult
       summaries.push(...jobs.map(summaryOf).filter((job) => isAfter(job, startAfter, order)))
       if (isEnd === 1) break
@@ -177,21 +194,22 @@ export function redisFailedJobs(redis: Pick<Redis | Cluster, 'eval'>): ReadFaile
   }
 }
 
-/** Returns errors and ends of the jobs that match, then whether there are older jobs. */
-const COUNT_FAILED_SCRIPT = `
+/** Returns errors, ends and pods of the jobs that match, then whether there are older jobs. */
+const COUNT_FAILED_SCRIPT = `${POD_OF_PROGRESS}
   local wanted = tonumber(ARGV[4])
   local ids = redis.call('ZREVRANGEBYSCORE', KEYS[1], ARGV[1], ARGV[2], 'LIMIT', ARGV[3], wanted + 1)
   local found = {}
   for place = 1, math.min(#ids, wanted) do
-    local job = redis.call('HMGET', KEYS[2] .. ids[place], 'failedReason', 'finishedOn', 'deid')
+    local job = redis.call('HMGET', KEYS[2] .. ids[place], 'failedReason', 'finishedOn', 'deid', 'progress')
     local isOfRow = job[3] and string.sub(job[3], 1, ${ROW_NAMES.length}) == '${ROW_NAMES}'
-    local isWanted = ARGV[5] == nil or job[1] == ARGV[5]
-    if job[2] and isWanted and not isOfRow then found[#found + 1] = { job[1], job[2] } end
+    local pod = podOf(job[4])
+    local isWanted = (ARGV[5] == '' or job[1] == ARGV[5]) and (ARGV[6] == '' or pod == ARGV[6])
+    if job[2] and isWanted and not isOfRow then found[#found + 1] = { job[1], job[2], pod or false } end
   end
   return { found, #ids > wanted and 1 or 0 }`
 
 export function redisCountFailedJobs(redis: Pick<Redis | Cluster, 'eval'>): CountFailedJobs {
-  return async (queue, prefix, { since, until, fault: wantedFault, latest }) => {
+  return async (queue, prefix, { since, until, fault: wantedFault = '', pod: wantedPod = '', latest }) => {
     const counts = new Map<string, FailedJobCount>()
     let readJobs = 0
     let hasOlder = true
@@ -206,12 +224,13 @@ export function redisCountFailedJobs(redis: Pick<Redis | Cluster, 'eval'>): Coun
         since,
         readJobs,
         jobsOfRun,
-        ...(wantedFault === undefined ? [] : [wantedFault]),
+        wantedFault,
+        wantedPod,
       )) as ScriptResult
-      for (const [fault = null, finishedAt] of jobs) {
+      for (const [fault = null, finishedAt, pod = null] of jobs) {
         const hour = Number(finishedAt) - (Number(finishedAt) % HOUR_MS)
-        const key = JSON.stringify([fault, hour])
-        counts.set(key, { fault, hour, count: (counts.get(key)?.count ?? 0) + 1 })
+        const key = JSON.stringify([fault, pod, hour])
+        counts.set(key, { fault, pod, hour, count: (counts.get(key)?.count ?? 0) + 1 })
       }
       readJobs += jobsOfRun
       hasOlder = more === 1
@@ -222,7 +241,8 @@ export function redisCountFailedJobs(redis: Pick<Redis | Cluster, 'eval'>): Coun
 
 type ScriptResult = readonly [readonly (string | null)[][], 0 | 1]
 
-function summaryOf([name, addedAt, finishedAt, attempts, fault, deduplicationKey, id]: readonly (string | null)[]) {
+function summaryOf(fields: readonly (string | null)[]): JobSummary {
+  const [name, addedAt, finishedAt, attempts, fault, deduplicationKey, progress, id] = fields
   return {
     id: id ?? '',
     name: name ?? '',
@@ -231,12 +251,13 @@ function summaryOf([name, addedAt, finishedAt, attempts, fault, deduplicationKey
     attempts: Number(attempts ?? 0),
     fault: fault ?? null,
     deduplicationKey: deduplicationKey ?? null,
+    origin: readOrigin(progress),
   }
 }
 
 /** The script reads from the millisecond of the position; jobs of that millisecond before it are dropped here. */
 function isAfter(
-  { id, finishedAt }: { readonly id: string; readonly finishedAt: number },
+  { id, finishedAt }: Pick<JobSummary, 'id' | 'finishedAt'>,
   startAfter: FailedJobPosition,
   order: FailedJobPage['order'],
 ): boolean {

@@ -1,3 +1,4 @@
+import type { Job } from 'bullmq'
 import type { Cluster, Redis } from 'ioredis'
 import type pg from 'pg'
 
@@ -15,6 +16,26 @@ export interface JobSummary {
   readonly fault: string | null
   /** The deduplication key with which it was added. */
   readonly deduplicationKey: string | null
+  readonly origin: JobOrigin
+}
+
+/** Where a job comes from, as its last run has recorded it. Null: unknown. */
+export interface JobOrigin {
+  /** The host of the pod that has sent the message, by its unverified author. */
+  readonly pod: string | null
+  /** The trace of the request that has added it. */
+  readonly trace: string | null
+}
+
+/** Records the origin of a job in its progress, which lists read without the data of the job. */
+export async function saveOrigin(job: Pick<Job, 'updateProgress'>, origin: JobOrigin): Promise<void> {
+  await job.updateProgress({ ...origin })
+}
+
+/** Reads the progress of a job, as a value or as the JSON of Redis. */
+export function readOrigin(progress: unknown): JobOrigin {
+  const { pod = null, trace = null } = Object(typeof progress === 'string' ? JSON.parse(progress) : progress)
+  return { pod, trace }
 }
 
 /** Reads the jobs with these ids, in their order; ended ones are left out. */
@@ -22,7 +43,7 @@ export type ReadSummaries = (queue: string, prefix: string, ids: readonly string
 
 /** The columns of the library's table; the data, which may be stored apart, is not touched. */
 const SUMMARIES_SQL = `
-  select id, name, added_at_ms, finished_at_ms, attempts_made, failed_reason, dedup_id
+  select id, name, added_at_ms, finished_at_ms, attempts_made, failed_reason, dedup_id, progress
   from unnest($2::text[]) with ordinality as requested(id, position)
   join job using (id)
   where job.queue = $1
@@ -39,6 +60,7 @@ export function postgresSummaries(pool: Pick<pg.Pool, 'query'>): ReadSummaries {
       attempts: row.attempts_made,
       fault: row.failed_reason,
       deduplicationKey: row.dedup_id,
+      origin: readOrigin(row.progress),
     }))
   }
 }
@@ -77,7 +99,7 @@ export function redisNextJobs(redis: Pick<Redis | Cluster, 'eval'>): FindNextJob
 const READ_FIELDS_SQL = `
   local found = {}
   for index, id in ipairs(ARGV) do
-    found[index] = redis.call('HMGET', KEYS[1] .. id, 'name', 'timestamp', 'finishedOn', 'atm', 'failedReason', 'deid')
+    found[index] = redis.call('HMGET', KEYS[1] .. id, 'name', 'timestamp', 'finishedOn', 'atm', 'failedReason', 'deid', 'progress')
   end
   return found`
 
@@ -85,7 +107,7 @@ export function redisSummaries(redis: Pick<Redis | Cluster, 'eval'>): ReadSummar
   return async (queue, prefix, ids) => {
     if (ids.length === 0) return []
     const jobFields = (await redis.eval(READ_FIELDS_SQL, 1, `${prefix}:${queue}:`, ...ids)) as (string | null)[][] // one for each id
-    return jobFields.flatMap(([name, addedAt, finishedAt, attempts, fault, deduplicationKey], index) => {
+    return jobFields.flatMap(([name, addedAt, finishedAt, attempts, fault, deduplicationKey, progress], index) => {
       if (typeof name !== 'string') return [] // it has ended, or was evicted
       return {
         id: ids[index] ?? '',
@@ -95,6 +117,7 @@ export function redisSummaries(redis: Pick<Redis | Cluster, 'eval'>): ReadSummar
         attempts: Number(attempts ?? 0),
         fault: fault ?? null,
         deduplicationKey: deduplicationKey ?? null,
+        origin: readOrigin(progress),
       }
     })
   }

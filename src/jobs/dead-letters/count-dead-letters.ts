@@ -78,7 +78,7 @@ async function countJobs(
 async function countJobsOfQueue(
   services: DeadLetterDependencies,
   queue: QueueName,
-  { since, until, fault: wantedFault }: DeadLetterFilter,
+  { since, until, fault: wantedFault, pod: wantedPod }: DeadLetterFilter,
   { groupings, latest }: { readonly groupings: readonly DeadLetterGroup[]; readonly latest: number },
 ): Promise<{
   readonly counts: ReadonlyMap<DeadLetterGroup, readonly DeadLetterCount[]>
@@ -88,14 +88,15 @@ async function countJobsOfQueue(
     since: since?.getTime() ?? 0,
     until: until?.getTime() ?? Number.MAX_SAFE_INTEGER,
     fault: wantedFault,
+    pod: wantedPod,
     latest,
   })
   const sums = new Map(groupings.map((by) => [by, new Map<string | null, number>()]))
-  for (const { fault, hour, count } of counts) {
+  for (const { fault, pod, hour, count } of counts) {
     const values = {
       queue,
       fault,
-      pod: null,
+      pod,
       entity: null,
       hour: `${new Date(hour).toISOString().slice(0, 13)}:00:00Z`,
     }

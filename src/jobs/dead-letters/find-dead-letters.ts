@@ -1,6 +1,6 @@
 import { type DeadDelivery, listDeadDeliveries } from '../../persistence/outbound/dead-deliveries.js'
 import { formatAddressHost } from '../../protocol/address.js'
-import type { JobSummary } from '../bullmq/job-summaries.js'
+import { type JobSummary, readOrigin } from '../bullmq/job-summaries.js'
 import { QUEUES, type QueueName } from '../queues/queue-names.js'
 import {
   compareDeadLetters,
@@ -92,7 +92,7 @@ async function findDeliveries(
   )
 }
 
-/** Failed jobs without a row. Those of messages do not show their pod or entity: only the payload has them. */
+/** Failed jobs without a row. Their entity is unknown: only the payload has it. */
 async function findJobs(
   services: DeadLetterDependencies,
   filter: DeadLetterFilter,
@@ -136,7 +136,7 @@ async function findJob(
 ): Promise<readonly FoundDeadLetter[]> {
   const job = await jobs.find(queue, key)
   if (job === undefined || !(await job.isFailed())) return []
-  const { name, timestamp, finishedOn = null, attemptsMade, failedReason, deduplicationId } = job
+  const { name, timestamp, finishedOn = null, attemptsMade, failedReason, deduplicationId, progress } = job
   const summary: JobSummary = {
     id: key,
     name,
@@ -145,14 +145,15 @@ async function findJob(
     attempts: attemptsMade,
     fault: failedReason ?? null,
     deduplicationKey: deduplicationId ?? null,
+    origin: readOrigin(progress),
   }
   const isOfRow = summary.deduplicationKey?.startsWith('outbox-') === true
   return !isOfRow && matches(summary, filter) ? [deadLetterOfJob(queue, summary)] : []
 }
 
 /** The queues whose failed jobs may match. */
-function queuesOf({ queue, pod, entity }: DeadLetterFilter): readonly QueueName[] {
-  if (pod !== undefined || entity !== undefined) return []
+function queuesOf({ queue, entity }: DeadLetterFilter): readonly QueueName[] {
+  if (entity !== undefined) return []
   return queue === undefined ? QUEUES : [queue]
 }
 
@@ -176,7 +177,8 @@ async function* failedJobs(
   const limit = Math.min(page.limit, JOBS_OF_PAGE)
   let position = { at: startAfter.at.getTime(), id: startAfter.id }
   for (;;) {
-    const summaries = await jobs.failedWithoutRow(queue, { order, startAfter: position, limit, fault: filter.fault })
+    const { fault, pod } = filter
+    const summaries = await jobs.failedWithoutRow(queue, { order, startAfter: position, limit, fault, pod })
     for (const job of summaries) {
       if (matches(job, filter)) yield job
     }
@@ -194,10 +196,14 @@ function isOutside({ finishedAt }: JobSummary, { since, until }: DeadLetterFilte
   return until !== undefined && at >= until.getTime()
 }
 
-function matches({ fault: own, finishedAt }: JobSummary, { fault, since, until }: DeadLetterFilter): boolean {
+function matches(
+  { fault: own, finishedAt, origin }: JobSummary,
+  { fault, pod, since, until }: DeadLetterFilter,
+): boolean {
   const at = finishedAt ?? 0
   return (
     (fault === undefined || fault === own) &&
+    (pod === undefined || pod === origin.pod) &&
     (since === undefined || at >= since.getTime()) &&
     (until === undefined || at < until.getTime())
   )
@@ -231,10 +237,9 @@ function deadLetterOfJob(queue: QueueName, job: JobSummary): FoundDeadLetter {
     name: job.name,
     fault: job.fault,
     attempts: job.attempts,
-    pod: null,
+    ...job.origin,
     entity: null,
     guid: null,
-    trace: null,
     createdAt: new Date(job.addedAt),
     failedAt: new Date(job.finishedAt ?? job.addedAt),
     outboxId: undefined,

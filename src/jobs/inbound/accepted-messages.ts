@@ -4,6 +4,7 @@ import type pg from 'pg'
 import { queryPrepared, queryRows } from '../../persistence/database/database.js'
 import { NOW_SQL } from '../../persistence/sql/database-time.js'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
+import type { JobOrigin } from '../bullmq/job-summaries.js'
 import { inChunks } from '../chunks.js'
 import { type DataOf, type PostedEnvelope, receivePrivateJob, receivePublicJob } from '../definitions.js'
 import { readOutboxId } from '../outbox/load-job.js'
@@ -105,6 +106,13 @@ export async function insertDeadMessages(
     { messages: JSON.stringify(rows), fault },
   )
   return insertedRows.map(({ id }) => id)
+}
+
+/** The pod and the trace of the only message of a job; a job with several messages has none of its own. */
+export function originOfMessage(job: Pick<Job, 'name' | 'data'>): JobOrigin | undefined {
+  const [message, ...others] = readAcceptedMessages(job)
+  if (message === undefined || others.length > 0) return undefined
+  return { pod: claimedPodOf(message), trace: message.trace ?? null }
 }
 
 function claimedPodOf({ recipientGuid, payload }: AcceptedMessage): string | null {

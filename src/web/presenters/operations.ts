@@ -48,7 +48,7 @@ function presentPerMinute({ minute, quarter, hour }: PerMinute) {
   return { last_1: minute, last_15: quarter, last_60: hour }
 }
 
-export function presentQueueJob({ id, name, addedAt, finishedAt, attempts, fault }: JobSummary) {
+export function presentQueueJob({ id, name, addedAt, finishedAt, attempts, fault, origin }: JobSummary) {
   return {
     id,
     name,
@@ -56,6 +56,7 @@ export function presentQueueJob({ id, name, addedAt, finishedAt, attempts, fault
     finished_at: finishedAt === null ? null : new Date(finishedAt).toISOString(),
     attempts,
     fault,
+    ...origin,
   }
 }
 

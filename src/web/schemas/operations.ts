@@ -120,6 +120,8 @@ export const QueueJobSchema = Type.Object(
     finished_at: nullable(Timestamp),
     attempts: Type.Integer({ description: 'Ended attempts.' }),
     fault: nullable(Type.String({ description: 'The error of the last attempt.' })),
+    pod: nullable(Type.String({ description: 'Of a failed public message: the pod that its author claims.' })),
+    trace: nullable(Type.String({ description: 'Of a failed message: the id of the request that brought it.' })),
   },
   { $id: 'QueueJob', description: 'A job of a queue, without its data.' },
 )
