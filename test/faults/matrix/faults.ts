@@ -43,4 +43,5 @@ export const FAULTS = {
   F41: 'workers are killed while they apply an import of pod rules: each row is applied once',
   F42: 'a queue is paused, all processes are restarted, and Redis is emptied: the queue stays paused',
   F43: 'a worker is killed: it is listed for half a minute',
+  F44: 'a pod is blocked for days: of five waiting deliveries, those younger than 14 days arrive',
 } as const

@@ -29,7 +29,12 @@ afterAll(() => podUnderFaults?.close())
 const reason = 'A test'
 
 /** Sends a request of an administrator to one web process. Throws on an error status. */
-async function asAdmin(method: 'GET' | 'POST', path: string, body?: object, base = podUnderFaults.nextBase()) {
+async function asAdmin(
+  method: 'GET' | 'POST' | 'DELETE',
+  path: string,
+  body?: object,
+  base = podUnderFaults.nextBase(),
+) {
   const response = await fetch(`${base}/api/admin/v1${path}`, {
     method,
     headers: { authorization: `Bearer ${admin}`, ...(body && { 'content-type': 'application/json' }) },
@@ -159,4 +164,36 @@ it('F43: a killed worker is no longer listed after half a minute', async () => {
   await until('the worker is no longer listed', GONE_MS, async () => !(await pids()).includes(pid))
   expect(await pids()).toContain(processes.worker[1]?.pid)
   await podUnderFaults.replace('worker', 0)
+})
+
+it('F44: deliveries that waited for a blocked pod arrive after 13 days, and not after 15', async () => {
+  const { pod, otherPods, alice } = podUnderFaults
+  const host = otherPods.hosts.at(-1) ?? ''
+  await asAdmin('POST', `/pods/${host}/pause`, { reason })
+  const guids: string[] = []
+  for (let number = 0; number < 5; number += 1) {
+    const { body } = await callApi(podUnderFaults.nextBase(), alice, newPost(`Post ${number}`))
+    guids.push(JSON.parse(body).guid)
+  }
+  const deliveries = () => pod.db('deliveries').whereIn('podId', otherPods.ids.slice(-1))
+  await until(
+    'all deliveries wait',
+    IN_FORCE_MS,
+    async () => (await deliveries().where({ state: 'waiting' })).length === 5,
+  )
+
+  const { hostname: domain, port } = new URL(`http://${host}`)
+  const block = { domain, port: Number(port), state: 'blocked', confirm: host, reason }
+  const rule = await asAdmin('POST', '/pod_rules', block)
+  await asAdmin('POST', `/pods/${host}/resume`, { reason })
+  expect(await deliveries()).toMatchObject(guids.map(() => ({ state: 'dead', lastFault: 'pod_blocked' })))
+  await deliveries().update({ createdAt: pod.db.raw(`created_at - interval '13 days'`) })
+  const expired = await deliveries().orderBy('id').limit(2).pluck('id')
+  await deliveries()
+    .whereIn('id', expired)
+    .update({ createdAt: pod.db.raw(`created_at - interval '2 days'`) })
+  await asAdmin('DELETE', `/pod_rules/${rule.id}`, { reason })
+  await podUnderFaults.waitUntilIdle()
+
+  expect(await otherPods.missing()).toEqual(guids.slice(0, 2).map((guid) => `post ${guid} reached 0 pods, not 1`))
 })
