@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { type JobPage, listJobs } from '../../src/domain/operations/queues.js'
 import {
   countDeadLetters,
   countDeadLettersByEach,
@@ -176,6 +177,24 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
     expect(failedWithoutRow).toHaveBeenCalledTimes(1)
     expect(await listDeadLetters(source, { queue: 'notify', fault: 'internal' }, 1)).toHaveLength(1)
     expect(failedWithoutRow).toHaveBeenCalledTimes(2)
+  })
+
+  it('among the failed jobs are listed after a job, also after that job was deleted', async () => {
+    for (const key of ['one', 'two', 'three']) await pod.jobs.add(countJob, { key })
+    await untilFailed(3)
+    const ids = (await pod.jobs.list('notify', 'failed', 0, 3)).map(({ id }) => id)
+    const page = async (where: Omit<JobPage, 'limit'>) => {
+      const listed = await listJobs(pod, 'notify', 'failed', { ...where, limit: 1 })
+      return { ...listed, ids: listed.items.map(({ id }) => id) }
+    }
+
+    const first = await page({})
+    const second = await page({ after: first.last })
+    expect([first.ids, second.ids, (await page({ before: second.first })).ids]).toEqual([[ids[0]], [ids[1]], [ids[0]]])
+    await (await pod.jobs.find('notify', ids[0] ?? ''))?.remove()
+    expect((await page({ after: second.last })).ids).toEqual([ids[2]])
+    expect((await page({ after: first.last })).ids).toEqual([ids[1]])
+    expect((await page({ before: second.first })).ids).toEqual([ids[1]])
   })
 
   it('run again when they are replayed, and are deleted', async () => {

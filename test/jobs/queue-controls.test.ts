@@ -5,6 +5,8 @@ import {
   discardTaskHandlers,
   drainQueue,
   findQueue,
+  type JobPage,
+  listJobs,
   listQueues,
   pauseQueue,
   promoteJobs,
@@ -204,6 +206,29 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
       [],
     ])
     expect((await pod.jobs.oldestWaiting('notify'))?.data).toEqual({ key: 'last' })
+    await discardJobs(pod, actor, 'notify', { ...change, confirm: 'notify' })
+  })
+
+  it('list jobs after a job, however the list has changed, and before it', async () => {
+    await pauseQueue(pod, actor, 'notify', change)
+    for (let added = 1; added <= 7; added += 1) await pod.jobs.add(countJob, { key: String(added) })
+    const page = async (where: Omit<JobPage, 'limit'> = {}) => {
+      const listed = await listJobs(pod, 'notify', 'waiting', { ...where, limit: 2 })
+      const found = await Promise.all(listed.items.map(({ id }) => pod.jobs.find('notify', id)))
+      return { ...listed, keys: found.map((job) => job?.data.key) }
+    }
+    const remove = async (id: string | undefined) => (await pod.jobs.find('notify', id ?? ''))?.remove()
+
+    const first = await page()
+    expect([first.keys, first.first]).toEqual([['1', '2'], undefined])
+    await remove(first.items[0]?.id)
+    const second = await page({ after: first.last })
+    expect(second.keys).toEqual(['3', '4'])
+    expect((await page({ before: second.first })).keys).toEqual(['2'])
+    for (const { id } of second.items) await remove(id)
+    // Both have run, and those before them: the list begins with the jobs after them.
+    await remove(first.items[1]?.id)
+    expect((await page({ after: second.last })).keys).toEqual(['5', '6'])
     await discardJobs(pod, actor, 'notify', { ...change, confirm: 'notify' })
   })
 

@@ -142,7 +142,7 @@ async function jobs(
 ): Promise<void> {
   const { items } = await withPod(async (services) => {
     await waitForQueue(services.jobs)
-    return listJobs(services, queueNamed(name), state, { offset: 0, limit })
+    return listJobs(services, queueNamed(name), state, { limit })
   })
   const rows = items.map(({ id, name: job, addedAt, attempts, fault }) => [
     id,

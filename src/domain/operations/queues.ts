@@ -5,6 +5,7 @@ import { type JobTimes, type QueueRates, readQueueRates } from '../../jobs/opera
 import { type QueueStatus, readQueueStatus, readQueueStatuses } from '../../jobs/operations/work-status.js'
 import { sweepAllNow } from '../../jobs/outbox/sweep-rows.js'
 import type { JobState, QueueCounts } from '../../jobs/queues/inspect-queues.js'
+import { findPlace, type JobPosition } from '../../jobs/queues/job-places.js'
 import { type InboundQueue, isInboundQueue, QUEUES, type QueueName } from '../../jobs/queues/queue-names.js'
 import { findLatestTask } from '../../persistence/operations/background-tasks.js'
 import {
@@ -86,15 +87,42 @@ function overviewOf(
   }
 }
 
-/** Lists the jobs of a queue without their data. */
+/** The part of a list of jobs after or before one of them; without either, its beginning. */
+export interface JobPage {
+  readonly after?: JobPosition | undefined
+  readonly before?: JobPosition | undefined
+  readonly limit: number
+}
+
+export interface ListedJobs {
+  readonly items: readonly JobSummary[]
+  /** The jobs to which the next and the previous page refer; undefined: there is no such page. */
+  readonly last: JobPosition | undefined
+  readonly first: JobPosition | undefined
+}
+
+/** Lists the jobs of a queue without their data. A page begins after a job, not at a number, because the lists change meanwhile. */
 export async function listJobs(
   { jobs }: Pick<Services, 'jobs'>,
   queue: QueueName,
   state: JobState,
-  { offset, limit }: { readonly offset: number; readonly limit: number },
-): Promise<{ readonly items: readonly JobSummary[]; readonly hasMore: boolean }> {
-  const jobList = await jobs.list(queue, state, offset, limit + 1)
-  return { items: jobList.slice(0, limit), hasMore: jobList.length > limit }
+  { after, before, limit }: JobPage,
+): Promise<ListedJobs> {
+  const position = after ?? before
+  const { place, isThere } = position ? await findPlace(jobs, { queue, state }, position) : { place: 0, isThere: false }
+  const begin = after === undefined ? Math.max(0, place - limit) : place + Number(isThere)
+  const count = before === undefined || place === 0 ? limit : Math.min(limit, place)
+  const jobList = await jobs.list(queue, state, begin, count + 1)
+  const items = jobList.slice(0, count)
+  const positionOf = (index: number): JobPosition | undefined => {
+    const job = items[index]
+    return job && { id: job.id, place: begin + index, finishedAt: job.finishedAt }
+  }
+  return {
+    items,
+    last: jobList.length > count ? positionOf(items.length - 1) : undefined,
+    first: begin > 0 ? positionOf(0) : undefined,
+  }
 }
 
 export interface QueueChange {

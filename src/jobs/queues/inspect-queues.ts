@@ -32,6 +32,10 @@ export interface QueueInspection {
   failed(queue: QueueName, from: number, count: number): Promise<readonly Job[]>
   /** Lists jobs without their data: failed ones latest first, others in the order in which they run. */
   list(queue: QueueName, state: JobState, from: number, count: number): Promise<readonly JobSummary[]>
+  /** The ids of these places of such a list. */
+  listIds(queue: QueueName, state: JobState, from: number, end: number): Promise<readonly string[]>
+  /** The list that a job is in; undefined: none of them. */
+  stateOf(queue: QueueName, jobId: string): Promise<JobState | undefined>
   /** Lists failed jobs that have no outbox row, without their data, from a position on. */
   failedWithoutRow(queue: QueueName, page: FailedJobPage): Promise<readonly JobSummary[]>
   /** Counts these jobs by error and hour. */
@@ -63,6 +67,9 @@ interface InspectedQueues {
 export const SCHEDULED_QUEUE = 'maintenance'
 
 const NOT_DONE = ['wait', 'prioritized', 'delayed', 'active', 'failed'] as const
+
+/** How the library calls waiting jobs. Those of a paused queue are not in its types. */
+const WAITING_STATES: readonly string[] = ['waiting', 'prioritized', PAUSED_JOBS]
 
 type JobLists = Pick<Queue, 'getRanges' | 'getJobCounts'>
 
@@ -146,6 +153,13 @@ export function createQueueInspection({ client, store, prefix }: InspectedQueues
         const ids = await listIds(queue, state, from, from + count)
         return store.summaries(name, store.prefixOf(prefix, name), ids)
       }),
+
+    listIds: (name, state, from, end) => client.request(name, (queue) => listIds(queue, state, from, end)),
+
+    async stateOf(name, jobId) {
+      const state = await client.request(name, (queue) => queue.getJobState(jobId))
+      return JOB_STATES.find((each) => each === (WAITING_STATES.includes(state) ? 'waiting' : state))
+    },
 
     failedWithoutRow: (name, page) => whenReady(name, () => store.failedJobs(name, store.prefixOf(prefix, name), page)),
 

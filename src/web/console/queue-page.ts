@@ -1,17 +1,18 @@
 import type { FastifyRequest } from 'fastify'
 import type { BackgroundTask } from '../../domain/operations/background-tasks.js'
-import type { QueueOverview } from '../../domain/operations/queues.js'
-import type { JobSummary } from '../../jobs/bullmq/job-summaries.js'
+import type { ListedJobs, QueueOverview } from '../../domain/operations/queues.js'
 import type { PerMinute } from '../../jobs/operations/queue-rates.js'
 import { JOB_STATES, type JobState } from '../../jobs/queues/inspect-queues.js'
 import { inEnglish } from '../../languages/locales.js'
-import { listNavigation } from '../pages/list-navigation.js'
+import { jobCursors } from '../api/job-paging.js'
+import { neighbourLinks } from '../pages/list-navigation.js'
 import { html, type Markup } from '../pages/markup.js'
 import type { ConsolePage } from './console-page.js'
 import { actionForm, filterForm, reasonField, select, textField } from './form-parts.js'
 import { formatBytes, formatCount, formatMilliseconds, formatRate, formatSeconds, formatTime } from './quantities.js'
 import { dataTable, detailList, listCard, stateBadge } from './tables.js'
 import { operationProgress, workFailed } from './task-progress.js'
+import { traceLink } from './traces.js'
 
 const PAUSES = [
   ['', 'until resumed'],
@@ -34,12 +35,7 @@ export interface QueuePageContent {
   readonly discarding: BackgroundTask | undefined
   /** Undefined: not an inbound queue. */
   readonly space: InboundSpace | undefined
-  readonly jobs: {
-    readonly state: JobState
-    readonly page: number
-    readonly items: readonly JobSummary[]
-    readonly hasMore: boolean
-  }
+  readonly jobs: ListedJobs & { readonly state: JobState }
 }
 
 /** `/admin/queues/:name`: a queue with its jobs, and what an admin can do about it. */
@@ -123,7 +119,9 @@ function rateTable({ perMinute, wait, run }: QueueOverview): Markup {
 
 const STATES = JOB_STATES.map((state) => [state, state === 'active' ? 'running' : state] as const)
 
-function jobTable({ name }: QueueOverview, { state, page, items, hasMore }: QueuePageContent['jobs']): Markup {
+function jobTable({ name }: QueueOverview, { state, ...jobs }: QueuePageContent['jobs']): Markup {
+  const { previous, next } = jobCursors(jobs)
+  const isFailed = state === 'failed'
   const path = `/admin/queues/${name}`
   const table = {
     caption: 'Jobs without their data',
@@ -133,18 +131,25 @@ function jobTable({ name }: QueueOverview, { state, page, items, hasMore }: Queu
       { title: 'Added' },
       { title: 'Attempts', kind: 'number' as const },
       { title: 'Last fault' },
+      ...(isFailed ? [{ title: 'Pod' }, { title: 'Request' }] : []),
     ],
-    rows: items.map(({ id, name: job, addedAt, attempts, fault }) => [
+    rows: jobs.items.map(({ id, name: job, addedAt, attempts, fault, origin }) => [
       html`<bdi>${id}</bdi>`,
       html`<bdi>${job}</bdi>`,
       formatTime(new Date(addedAt)),
       formatCount(attempts),
       fault === null ? '–' : html`<bdi>${fault}</bdi>`,
+      ...(isFailed ? [html`<bdi>${origin.pod ?? '–'}</bdi>`, traceLink(origin.trace)] : []),
     ]),
   }
   return html`${filterForm(path, select('State', 'state', STATES, state))}${listCard(table, {
     empty: 'There are no such jobs.',
-    pages: listNavigation(inEnglish, path, { state }, { page, hasMore }),
+    pages: neighbourLinks(
+      inEnglish,
+      path,
+      { state },
+      { previous: previous !== undefined && { cursor: previous }, next: next !== undefined && { cursor: next } },
+    ),
   })}`
 }
 

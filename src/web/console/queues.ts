@@ -17,6 +17,7 @@ import { activityHistory } from '../../jobs/operations/activity-history.js'
 import { readAcceptedRate } from '../../jobs/operations/queue-rates.js'
 import { JOB_STATES } from '../../jobs/queues/inspect-queues.js'
 import { isInboundQueue, isQueueName, type QueueName } from '../../jobs/queues/queue-names.js'
+import { JOB_CURSOR, readJobPage } from '../api/job-paging.js'
 import { formText } from '../forms/form-text.js'
 import { html, type Markup } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
@@ -25,7 +26,6 @@ import { type CurrentState, sendIfOutdated } from './actions.js'
 import { lineChart } from './charts.js'
 import { isConfirmed, sendConfirmationPage } from './confirmation.js'
 import { sendConsolePage } from './console-page.js'
-import { pageNumberIn } from './pager.js'
 import { formatCount, formatMilliseconds, formatRate, formatSeconds, formatTime } from './quantities.js'
 import { type InboundSpace, queueDetails, queuePage, queueState, versionOfQueue } from './queue-page.js'
 import { dataTable, detailList, stateBadge } from './tables.js'
@@ -80,21 +80,16 @@ ${lineChart({
 
   app.get('/admin/queues/:name', { config, schema }, async (request, reply) => {
     const name = nameIn(request)
-    const page = pageNumberIn(request)
     const state = JOB_STATES.find((each) => each === queryText(request, 'state')) ?? 'waiting'
-    const rows = { offset: (page - 1) * JOBS_OF_PAGE, limit: JOBS_OF_PAGE }
+    const page = readJobPage(JOB_CURSOR.exec(queryText(request, 'cursor') ?? '') ?? undefined, JOBS_OF_PAGE)
     const [queue, discarding, jobs, space] = await Promise.all([
       findQueue(request.services, name),
       findDiscarding(request.services, request.console.actor, name),
-      listJobs(request.services, name, state, rows).catch(() => undefined),
+      listJobs(request.services, name, state, page).catch(() => undefined),
       isInboundQueue(name) ? readInboundSpace(app) : undefined,
     ])
     if (queue === undefined || jobs === undefined) throw new RequestFault(503, 'The queue is unavailable.')
-    return sendConsolePage(
-      request,
-      reply,
-      queuePage(request, { queue, discarding, space, jobs: { ...jobs, state, page } }),
-    )
+    return sendConsolePage(request, reply, queuePage(request, { queue, discarding, space, jobs: { ...jobs, state } }))
   })
 
   addQueueActions(app)

@@ -17,8 +17,9 @@ import { JOB_STATES } from '../../../jobs/queues/inspect-queues.js'
 import { QUEUES, type QueueName } from '../../../jobs/queues/queue-names.js'
 import { QueueUnavailable } from '../../../jobs/queues/queue-unavailable.js'
 import type { Services } from '../../../services/services.js'
-import { cursorPaging } from '../../api/cursor-paging.js'
-import { linkOffsetPages, readOffsetPaging } from '../../api/offset-paging.js'
+import { cursorPaging, readCursor } from '../../api/cursor-paging.js'
+import { JOB_CURSOR, jobCursors, readJobPage } from '../../api/job-paging.js'
+import { createPageLinks, sendLinks } from '../../api/page-links.js'
 import { presentOperation, presentQueue, presentQueueJob } from '../../presenters/operations.js'
 import { actionBody, actionRefusals, Changed } from '../../schemas/moderation/moderation.js'
 import { OperationSchema } from '../../schemas/moderation/pod-rule-imports.js'
@@ -83,10 +84,12 @@ export const queueRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { state = 'waiting', ...paging } = request.query
       await getRequestActor(request, 'administration')
-      const page = readOffsetPaging(paging)
-      const { items, hasMore } = await listJobs(request.services, request.params.name, state, page)
-      linkOffsetPages(request, reply, page, { hasMore })
-      return items.map(presentQueueJob)
+      const { limit, groups } = readCursor(paging, JOB_CURSOR)
+      const jobs = await listJobs(request.services, request.params.name, state, readJobPage(groups, limit))
+      const linkTo = createPageLinks(request)
+      const { next, previous } = jobCursors(jobs)
+      sendLinks(reply, { next: next && linkTo({ cursor: next }), previous: previous && linkTo({ cursor: previous }) })
+      return jobs.items.map(presentQueueJob)
     },
   )
 
