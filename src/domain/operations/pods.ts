@@ -127,7 +127,7 @@ export async function resumePod(
   })
 }
 
-/** Changes what this pod does with another one, with an audit entry. The caller has asked for a confirmation. */
+/** Changes what this pod does with another one, with an audit entry. The caller has made sure that it is confirmed. */
 export async function changePod(
   services: ModerationServices,
   actor: Actor,
