@@ -33,3 +33,10 @@ it('an unavailable queue stops no long work', async () => {
   const load = openLoadPause({ counts: async () => Promise.reject(new QueueUnavailable('away')) })
   await load.wait()
 })
+
+it('long work with a share of the time rests after each part', async () => {
+  const stop = new AbortController()
+  const load = openLoadPause({ counts: async () => counts(0) }, 1e-9)
+  setImmediate(() => stop.abort())
+  await expect(load.wait(stop.signal)).rejects.toMatchObject({ name: 'AbortError' })
+})

@@ -1,4 +1,5 @@
 import { loadPrivateKey } from '../../domain/accounts/private-keys.js'
+import { inChunks } from '../../jobs/chunks.js'
 import {
   type ArchivedRelayableKind,
   findCreationTimes,
@@ -45,15 +46,20 @@ export async function archiveOwnRelayables(
   })
 }
 
-/** Comments, likes and votes of other people on posts of the owner. */
+/** Rows that are read at once of each post or comment, so that many comments on many posts are not in memory together. */
+const ROWS_OF_PARENT = 100
+
+/** Comments, likes and votes of other people on posts of the owner, at most `limit` in a page. */
 export async function* archiveOthersRelayables(
   source: RelayableDependencies,
   query: { readonly postIds: readonly number[]; readonly personId: number; readonly limit: number },
   countLeftOut: (count: number) => void,
 ): AsyncGenerator<readonly ArchivedRelayable[]> {
   const { postIds, personId, limit } = query
-  const below = (kind: ArchivedRelayableKind, parentIds: readonly number[]) =>
-    relayablesBelow(source.db, { kind, parentIds, personId, limit })
+  const below = async function* (kind: ArchivedRelayableKind, parentIds: readonly number[]) {
+    const rowQuery = { kind, parentIds, personId, limit: Math.min(limit, ROWS_OF_PARENT) }
+    for await (const rows of relayablesBelow(source.db, rowQuery)) yield* inChunks(rows, limit)
+  }
   const archive = async (kind: ArchivedRelayableKind, guids: readonly string[]) => {
     const signedEntities = await signMissing(source, kind, await ENTITIES[kind](source, guids))
     countLeftOut(guids.length - signedEntities.length)

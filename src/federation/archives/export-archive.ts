@@ -27,6 +27,8 @@ export interface ExportRun {
   readonly kind: ExportKind
   /** Must not exist. It is removed again if the export fails. */
   readonly file: string
+  /** The part of the time in which an archive is written. Default: all. */
+  readonly share?: number
   readonly signal?: AbortSignal | undefined
   reportProgress?(progress: ExportProgress): void
 }
@@ -92,7 +94,7 @@ function exportContent(
   run: ExportRun,
   countLeftOut: (count: number) => void,
 ): (Readable | Transform)[] {
-  const { username, kind, signal } = run
+  const { username, kind, share, signal } = run
   const reportProgress = (section: string, done: number) => run.reportProgress?.({ section, done })
   if (kind === 'photos') return [writePhotosZip(source, username, { reportProgress })]
   const archive = writeArchive(source, {
@@ -101,6 +103,7 @@ function exportContent(
     upTo: source.now(),
     reportProgress,
     countLeftOut,
+    ...(share !== undefined && { share }),
     ...(signal && { signal }),
   })
   return [Readable.from(archive), createGzip()]

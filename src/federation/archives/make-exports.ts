@@ -5,6 +5,7 @@ import { ARCHIVE_LIMITS } from '../../domain/archives/limits.js'
 import { enqueueAccountMail } from '../../domain/mail/enqueue-mail.js'
 import { hasSpaceFor, readFolderSpace } from '../../domain/operations/storage.js'
 import { hasCode } from '../../errors/thrown.js'
+import { BACKGROUND_LIMITS } from '../../jobs/inbound/limits.js'
 import {
   claimExport,
   completeExport,
@@ -56,6 +57,7 @@ async function makeExport(services: Services, claimed: Export, stopping: AbortSi
       username,
       kind,
       file: draft,
+      share: BACKGROUND_LIMITS.exportShare,
       signal,
       reportProgress: heartbeat.report,
     })

@@ -42,6 +42,8 @@ export interface ArchiveOptions {
   readonly shouldIncludeKey: boolean
   /** Posts that are newer are left out. */
   readonly upTo: Date
+  /** The part of the time in which the archive is written. Default: all. */
+  readonly share?: number
   readonly signal?: AbortSignal
   reportProgress?(section: string, done: number): void
   /** Relayables of others that cannot be signed. */
@@ -88,7 +90,7 @@ class ArchiveSections {
 
   constructor(source: ArchiveDependencies, owner: Owner, options: ArchiveOptions) {
     this.#source = source
-    this.#loadPause = openLoadPause(source.jobs)
+    this.#loadPause = openLoadPause(source.jobs, options.share)
     this.#owner = owner
     this.#options = options
   }

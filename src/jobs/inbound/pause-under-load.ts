@@ -5,13 +5,17 @@ import { BACKGROUND_LIMITS } from './limits.js'
 
 /** Delays long work while received messages wait. */
 export interface LoadPause {
-  /** Waits while too many received messages wait for a worker. */
+  /** Waits while too many received messages wait for a worker, and as long as the work may rest. */
   wait(signal?: AbortSignal): Promise<void>
 }
 
-/** The queue is counted at most once in `pollIntervalMs`. */
-export function openLoadPause(jobs: Pick<JobQueues, 'counts'>): LoadPause {
+/**
+ * The queue is counted at most once in `pollIntervalMs`. `share` is the part of the time in which the work may run: messages that arrive
+ * meanwhile wait for it less often.
+ */
+export function openLoadPause(jobs: Pick<JobQueues, 'counts'>, share = 1): LoadPause {
   let nextCheckAt = 0
+  let runsSince = performance.now()
 
   async function isBusy(): Promise<boolean> {
     try {
@@ -24,14 +28,14 @@ export function openLoadPause(jobs: Pick<JobQueues, 'counts'>): LoadPause {
 
   return {
     async wait(signal) {
+      const options = signal ? { signal } : {}
+      const restMs = (performance.now() - runsSince) * (1 / share - 1)
+      if (restMs > 0) await pause(Math.min(restMs, BACKGROUND_LIMITS.pollIntervalMs), undefined, options)
       while (performance.now() >= nextCheckAt) {
-        const busy = await isBusy()
-        if (!busy) {
-          nextCheckAt = performance.now() + BACKGROUND_LIMITS.pollIntervalMs
-          return
-        }
-        await pause(BACKGROUND_LIMITS.pollIntervalMs, undefined, signal ? { signal } : {})
+        if (!(await isBusy())) nextCheckAt = performance.now() + BACKGROUND_LIMITS.pollIntervalMs
+        else await pause(BACKGROUND_LIMITS.pollIntervalMs, undefined, options)
       }
+      runsSince = performance.now()
     },
   }
 }

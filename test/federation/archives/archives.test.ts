@@ -6,6 +6,7 @@ import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import yauzl from 'yauzl'
 import { newGuid } from '../../../src/domain/new-guid.js'
+import { archiveOthersRelayables } from '../../../src/federation/archives/archived-relayables.js'
 import { exportToFile } from '../../../src/federation/archives/export-archive.js'
 import type { ExportKind } from '../../../src/persistence/archives/exports.js'
 import { entityFromJson } from '../../../src/protocol/entities/entity-json.js'
@@ -161,6 +162,25 @@ describe('an archive of an account', () => {
     }
     const kept = await api.pod.db('comments').whereNotNull('authorSignature').pluck('guid')
     expect(kept).toContain(others[0]?.entity_data['guid'])
+  })
+
+  it('reads the comments of others in pages, also where all posts have some', async () => {
+    const idOf = async (guid: string) => (await api.pod.db('people').where({ guid }).first('id')).id
+    const personId = await idOf(api.alice.guid)
+    const postIds: number[] = await api.pod.db('posts').where({ authorId: personId }).orderBy('id').pluck('id')
+    const authorId = await idOf(api.bob.guid)
+    const guids = postIds.map(() => newGuid())
+    const comments = postIds.map((postId, index) => ({ guid: guids[index], postId, authorId, text: 'One of many' }))
+    await api.pod.db('comments').insert(comments)
+    const pages: (readonly { readonly entity_data: Item['entity_data'] }[])[] = []
+    const query = { postIds, personId, limit: 2 }
+    for await (const page of archiveOthersRelayables(api.pod, query, () => undefined)) pages.push(page)
+    await api.pod.db('comments').whereIn('guid', guids).delete()
+    expect(Math.max(...pages.map((page) => page.length))).toBe(2)
+    const archived = archive.others_data.relayables.map((item) => item.entity_data['guid'])
+    expect(pages.flatMap((page) => page.map((item) => item.entity_data['guid'])).sort()).toEqual(
+      [...archived, ...guids].sort(),
+    )
   })
 
   it('can be read by the rules of messages, item by item', () => {
