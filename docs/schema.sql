@@ -148,7 +148,6 @@ create table account_migrations (
   envelope text,
   constraint account_migrations_check CHECK ((new_person_id <> old_person_id)),
   constraint account_migrations_new_person_id_fkey FOREIGN KEY (new_person_id) REFERENCES people(id),
-  constraint account_migrations_old_address_key UNIQUE (old_address),
   constraint account_migrations_old_person_id_fkey FOREIGN KEY (old_person_id) REFERENCES people(id),
   constraint account_migrations_pkey PRIMARY KEY (id)
 );
@@ -2045,6 +2044,8 @@ CREATE INDEX access_tokens_expires_at ON public.access_tokens USING btree (expir
 CREATE INDEX account_migrations_new_person_id ON public.account_migrations USING btree (new_person_id);
 
 CREATE UNIQUE INDEX account_migrations_old_person_id ON public.account_migrations USING btree (old_person_id);
+
+CREATE UNIQUE INDEX account_migrations_unproven ON public.account_migrations USING btree (old_address) WHERE (old_person_id IS NULL);
 
 CREATE INDEX account_tokens_expires_at ON public.account_tokens USING btree (expires_at);
 

@@ -12,7 +12,7 @@ import { RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { DISCOVERY_LIMITS } from './limits.js'
 import { isSamePodHost, isThisPod, parseHomeUrl, parsePodHost } from './pod-location.js'
 import { readRemoteDocument } from './read-document.js'
-import { receiveMove } from './receive-move.js'
+import { receiveMove, receiveUnprovenMove } from './receive-move.js'
 import { savePerson } from './save-person.js'
 import { openSharedLookups, type SharedLookups } from './shared-lookups.js'
 
@@ -108,6 +108,7 @@ async function lookUp(
   const html = await requestText(services, links.hcardUrl, 'text/html', until)
   const hcard = await readRemoteDocument(services, { type: 'hcard', text: html })
   const person = await savePerson(services, { address, podUrl, hcard, began })
+  if (person.closedAt === null) await receiveUnprovenMove(services, person)
   const { successorUrl } = links
   if (successorUrl !== undefined && person.closedAt === null)
     await receiveMove(services, { address, podUrl, successorUrl, until, movesFollowed })

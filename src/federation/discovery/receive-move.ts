@@ -1,5 +1,8 @@
 import { insertFetchedMove } from '../../jobs/inbound/accepted-messages.js'
+import { findUnprovenEnvelope } from '../../persistence/archives/account-moves.js'
+import type { Person } from '../../persistence/models/person.js'
 import { peekEntityName, peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
+import { readPublicKey } from '../../protocol/signatures/rsa.js'
 import type { Services } from '../../services/services.js'
 import { REMOTE_LIMITS } from '../remote-pod/limits.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
@@ -38,6 +41,28 @@ export async function receiveMove(
     fetchedAt: services.now(),
     movesFollowed: movesFollowed + 1,
   })
+}
+
+/**
+ * The old account of a move to this pod has become known after the move. If its key has signed the stored message of the move, that
+ * message is received like any other, and moves what refers to the account. Returns whether the key has signed it.
+ */
+export async function receiveUnprovenMove(
+  services: Pick<Services, 'db' | 'crypto' | 'now'>,
+  { address, publicKey }: Pick<Person, 'address' | 'publicKey'>,
+): Promise<boolean> {
+  const envelope = await findUnprovenEnvelope(services.db, address)
+  const key = readPublicKey(publicKey)
+  if (envelope === undefined || key === undefined) return false
+  const fetchedAt = services.now()
+  const [opened] = await services.crypto.verifyEnvelopes(
+    [{ envelope, receivedAt: fetchedAt }],
+    new Map([[address, key]]),
+  )
+  // The key of the new account is missing, for the inner signature; the sender is verified all the same.
+  if (opened === undefined || opened.state === 'rejected' || opened.sender !== address) return false
+  await insertFetchedMove(services.db, envelope, { fetchedAt, movesFollowed: DISCOVERY_LIMITS.movesFollowed })
+  return true
 }
 
 /** Any other entity could wait for entities of other pods, and begin another chain. */

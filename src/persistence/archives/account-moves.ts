@@ -17,18 +17,29 @@ export interface AccountMove {
   readonly announceUntil: Date
 }
 
-/** The person to whom an address has moved, by a proven move if there is one; undefined: it has not moved. */
-export async function findMoveOfPerson(
-  db: Knex,
-  oldAddress: string,
-): Promise<{ readonly id: number; readonly newPersonId: number } | undefined> {
-  const [row] = await queryRows<{ readonly id: number; readonly newPersonId: number }>(
+/** The move of an address, as this pod has it. */
+export interface KnownMove {
+  readonly id: number
+  readonly newPersonId: number
+  /** False: this pod did not know the old account when the move was imported, so its key was not compared. */
+  readonly isProven: boolean
+  /** Null: of a private message. */
+  readonly envelope: string | null
+}
+
+/**
+ * The move of an address, a proven one if there is one; undefined: it has not moved. An unproven move to an account that was closed
+ * later does not count: nobody can prove it.
+ */
+export async function findMoveOfPerson(db: Knex, oldAddress: string): Promise<KnownMove | undefined> {
+  const [row] = await queryRows<KnownMove>(
     db,
-    `select id, new_person_id as "newPersonId" from (
-       select id, new_person_id, old_person_id from account_migrations where old_address = :oldAddress
-       union
-       select account_migrations.id, new_person_id, old_person_id
-       from people join account_migrations on old_person_id = people.id where people.address = :oldAddress
+    `select id, new_person_id as "newPersonId", old_person_id is not null as "isProven", envelope from (
+       select moves.* from account_migrations as moves
+       where old_address = :oldAddress and old_person_id is null and not ${HAS_CLOSED_SQL}
+       union all
+       select moves.* from people join account_migrations as moves on old_person_id = people.id
+       where people.address = :oldAddress
      ) as moves
      order by old_person_id is null limit 1`,
     { oldAddress },
@@ -36,8 +47,54 @@ export async function findMoveOfPerson(
   return row
 }
 
+/** Whether the new account of a move is closed, and has not moved on. */
+const HAS_CLOSED_SQL = `exists (
+  select from people where people.id = moves.new_person_id and people.closed_at is not null
+    and not exists (select from account_migrations as later where later.old_person_id = people.id)
+)`
+
+/** The move of an address to one account. */
+export async function findMoveTo(
+  db: Knex,
+  oldAddress: string,
+  newPersonId: number,
+): Promise<{ readonly id: number } | undefined> {
+  const [row] = await queryRows<{ readonly id: number }>(
+    db,
+    `select moves.id from account_migrations as moves left join people on people.id = old_person_id
+     where new_person_id = :newPersonId and coalesce(old_address, people.address) = :oldAddress
+     order by old_person_id is null limit 1`,
+    { oldAddress, newPersonId },
+  )
+  return row
+}
+
+/** Stores a move. It replaces an unproven move of the old account to the same account, and one to an account that is closed. */
 export async function insertMove(transaction: Knex.Transaction, move: AccountMove): Promise<void> {
+  await transaction.raw(
+    `delete from account_migrations as moves
+     where old_address = :oldAddress and old_person_id is null and (new_person_id = :newPersonId or ${HAS_CLOSED_SQL})`,
+    { oldAddress: move.oldAddress, newPersonId: move.newPersonId },
+  )
   await transaction('accountMigrations').insert(move)
+}
+
+/** The old account of an unproven move has become known, and its key has signed the move. False: there is no such move. */
+export async function proveMove(
+  transaction: Knex.Transaction,
+  { oldAddress, oldPersonId, newPersonId }: Pick<AccountMove, 'oldAddress' | 'oldPersonId' | 'newPersonId'>,
+): Promise<boolean> {
+  const rowCount = await transaction('accountMigrations')
+    .where({ oldAddress, newPersonId })
+    .whereNull('oldPersonId')
+    .update({ oldPersonId })
+  return rowCount > 0
+}
+
+/** The message of a move of this address to an open account of this pod that is not proven yet. */
+export async function findUnprovenEnvelope(db: Knex, oldAddress: string): Promise<string | undefined> {
+  const move = await findMoveOfPerson(db, oldAddress)
+  return move === undefined || move.isProven ? undefined : (move.envelope ?? undefined)
 }
 
 /** Keeps the message of a move that this pod knows already, and announces it until then. */

@@ -23,12 +23,14 @@ import { sendDueAnnouncements } from '../../../src/federation/archives/moves/sen
 import { openPlainFile } from '../../../src/federation/archives/reading/archive-file.js'
 import { readPhotoOfZip } from '../../../src/federation/archives/reading/archive-photos.js'
 import { spoolArchive } from '../../../src/federation/archives/reading/spool-archive.js'
+import { discoverPerson } from '../../../src/federation/discovery/discover-person.js'
 import {
   type ArchiveImport,
   findArchiveImport,
   type ImportSection,
   saveImportProgress,
 } from '../../../src/persistence/archives/imports.js'
+import { Person } from '../../../src/persistence/models/person.js'
 import { Tombstone } from '../../../src/persistence/models/tombstone.js'
 import { DELIVERY_PRIORITY } from '../../../src/persistence/outbound/delivery-priority.js'
 import { takeDueDeliveries } from '../../../src/persistence/outbound/due-deliveries.js'
@@ -53,9 +55,10 @@ import {
 import { commentBy, likeBy, photoBy, pollWith, postBy, reshareBy, voteBy } from '../../support/federation/entities.js'
 import { envelopeOf } from '../../support/federation/envelopes.js'
 import type { FakePerson } from '../../support/federation/fake-pods.js'
+import { allStored, receive } from '../../support/federation/inbound-messages.js'
 import { addRecordingPod, writeMessage } from '../../support/federation/recording-pod.js'
 import { plain, twoColours } from '../../support/files/pictures.js'
-import type { LocalUser } from '../../support/people/local-users.js'
+import { addLocalUser, type LocalUser } from '../../support/people/local-users.js'
 import type { RemotePerson } from '../../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../../support/pods/federation-pod.js'
 
@@ -1163,6 +1166,78 @@ describe('an archive is refused', () => {
   it('if the account has moved to another one', async () => {
     await importAll(archiveOf(old))
     await expect(begin(archiveOf(old), { as: bob })).rejects.toMatchObject({ fault: 'moved_elsewhere' })
+  })
+})
+
+describe('a move from an account that this pod did not know', () => {
+  /** The account of the tests, on a pod that does not answer yet. */
+  let home: FakePerson
+  beforeEach(() => {
+    home = { ...old, address: `ghost-${newGuid().slice(0, 8)}@gone.example` }
+    old = { ...home, privateKey: carl.privateKey, publicKey: carl.publicKey } // an invented archive
+  })
+
+  async function becomeKnown() {
+    const { address, publicKey, privateKey } = home
+    pod.fakePods.person(address, { publicKey, privateKey })
+    return discoverPerson(pod, address, { ignoresRecentFailures: true })
+  }
+
+  const moves = () => pod.db('accountMigrations').orderBy('id').select('oldPersonId', 'newPersonId')
+
+  it('yields to the import of its owner into another account', async () => {
+    expect(await importAll(archiveOf(old), { as: bob })).toMatchObject({ state: 'done', identity: 'unproven' })
+    const { id } = await becomeKnown()
+    expect(await pod.rows('outbox')).toEqual([0])
+    await expect(begin(archiveOf(old), { as: bob })).rejects.toMatchObject({ fault: 'key_mismatch' })
+    const { guid } = await addPost(pod, { id })
+
+    expect(await importAll(archiveOf(home))).toMatchObject({ state: 'done', identity: 'proven' })
+    expect(await moves()).toEqual([
+      { oldPersonId: null, newPersonId: bob.id },
+      { oldPersonId: id, newPersonId: al.id },
+    ])
+    expect(await pod.db('posts').where({ guid }).first('authorId')).toEqual({ authorId: al.id })
+    const announced = await pod.db('migration_announcements').distinct('migrationId')
+    expect(announced).toHaveLength(2)
+    await expect(begin(archiveOf(home), { as: bob })).rejects.toMatchObject({ fault: 'moved_elsewhere' })
+  })
+
+  it('counts once the account is known and its key has signed the move', async () => {
+    old = home
+    expect(await importAll(archiveOf(home), { as: bob })).toMatchObject({ identity: 'unproven' })
+    const { id } = await becomeKnown()
+    const { guid } = await addPost(pod, { id })
+    await expect(begin(archiveOf(home))).rejects.toMatchObject({ fault: 'moved_elsewhere' })
+
+    const envelopes: readonly string[] = await pod.db('outbox').pluck('payload')
+    const [envelope = ''] = envelopes
+    expect(await receive(pod, { envelope, acceptedAt: new Date() })).toEqual(allStored)
+    expect(await moves()).toEqual([{ oldPersonId: id, newPersonId: bob.id }])
+    expect(await pod.db('posts').where({ guid }).first('authorId')).toEqual({ authorId: bob.id })
+    expect(await Person.byAddress(pod.db, home.address)).toMatchObject({ closedAt: expect.any(Date) })
+    expect(await importAll(archiveOf(home), { as: bob })).toMatchObject({ state: 'done', identity: 'moved_here' })
+  })
+
+  it('fails if the account becomes known with another key after the import has begun', async () => {
+    const { id: importId } = await begin(archiveOf(old))
+    const { id } = await becomeKnown()
+    const { guid } = await addPost(pod, { id })
+    const run = runImport(pod, importId, { signal: forever, makePicture: makeImportedPicture })
+    await expect(run).rejects.toMatchObject({ fault: 'key_mismatch' })
+    expect(await findArchiveImport(pod.db, { id: importId })).toMatchObject({ state: 'failed', error: 'key_mismatch' })
+    expect(await moves()).toEqual([])
+    expect(await pod.db('posts').where({ guid }).first('authorId')).toEqual({ authorId: id })
+  })
+
+  it('no longer holds the old address when the new account is closed', async () => {
+    const gil = await addLocalUser(pod, `gil${newGuid().slice(0, 8)}`)
+    await importAll(archiveOf(old), { as: gil })
+    await expect(begin(archiveOf(home), { as: bob })).rejects.toMatchObject({ fault: 'moved_elsewhere' })
+    await pod.db('people').where({ id: gil.id }).update({ closedAt: new Date() })
+
+    expect(await importAll(archiveOf(home), { as: bob })).toMatchObject({ state: 'done', identity: 'unproven' })
+    expect(await moves()).toEqual([{ oldPersonId: null, newPersonId: bob.id }])
   })
 })
 

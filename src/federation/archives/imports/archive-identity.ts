@@ -4,6 +4,7 @@ import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import { ProtocolError } from '../../../protocol/errors.js'
 import type { Services } from '../../../services/services.js'
 import { discoverPerson } from '../../discovery/discover-person.js'
+import { receiveUnprovenMove } from '../../discovery/receive-move.js'
 import type { ImportingUser } from '../owner.js'
 import { type ArchiveOwner, isSameKey } from '../reading/archive-owner.js'
 
@@ -36,17 +37,27 @@ export async function identifyArchive(
 ): Promise<ArchiveIdentity> {
   const { address, publicKey } = owner
   const move = await findMoveOfPerson(services.db, address)
-  if (move !== undefined && Number(move.newPersonId) !== user.personId) {
-    throw new ArchiveError('moved_elsewhere', `${address} has moved to another account.`)
-  }
+  const isMoveHere = Number(move?.newPersonId) === user.personId
+  const isMoveElsewhere = move !== undefined && !isMoveHere
+  if (isMoveElsewhere && move.isProven) throw movedElsewhere(address)
   const person = await findOldPerson(services, address)
-  if (person === undefined) return { state: move === undefined ? 'unproven' : 'moved_here', personId: undefined }
+  if (isMoveElsewhere && person === undefined) throw movedElsewhere(address)
+  if (person === undefined) return { state: isMoveHere ? 'moved_here' : 'unproven', personId: undefined }
   const isSame = person.id === user.personId
   if (!isSameKey(publicKey, person.publicKey)) {
     if (isSame) throw new ArchiveError('same_account', `The archive is of ${address} itself, but has another key.`)
     throw new ArchiveError('key_mismatch', `The key of the archive is not the key of ${address}.`)
   }
-  return { state: isSame ? 'same' : stateOf(person, move !== undefined), personId: person.id }
+  if (isSame || move === undefined || move.isProven)
+    return { state: isSame ? 'same' : stateOf(person, isMoveHere), personId: person.id }
+  // The earlier move was imported before this pod knew the account. It counts if the key of the account has signed it.
+  const isSigned = await receiveUnprovenMove(services, person)
+  if (isSigned && isMoveElsewhere) throw movedElsewhere(address)
+  return { state: stateOf(person, isSigned), personId: person.id }
+}
+
+function movedElsewhere(address: string): ArchiveError {
+  return new ArchiveError('moved_elsewhere', `${address} has moved to another account.`)
 }
 
 function stateOf({ podId, closedAt }: Person, hasMoved: boolean): IdentityState {

@@ -308,7 +308,7 @@ class ImportRun {
         announceUntil,
         now: this.#services.now(),
       })
-      await applyMove(this.#services, transaction, move, this.#services.now())
+      await applyMove(this.#services, transaction, { ...move, oldKey }, this.#services.now())
       if (!(await deleteImportKey(transaction, this.#import.id))) throw new ImportStopped()
       await deleteChanges(transaction, this.#import.id)
     })

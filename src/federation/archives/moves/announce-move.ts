@@ -1,7 +1,7 @@
 import {
   type AnnouncedPod,
-  findMoveOfPerson,
   findMovesTo,
+  findMoveTo,
   findPodsOfThreads,
   insertAnnouncements,
   insertUnknownPods,
@@ -12,6 +12,7 @@ import { isUrl } from '../../../protocol/is-url.js'
 import type { Services } from '../../../services/services.js'
 import { isThisPod, parseHomeUrl, parsePodHost } from '../../discovery/pod-location.js'
 import { IMPORT_LIMITS } from '../limits.js'
+import type { ImportingUser } from '../owner.js'
 import { type ArchiveVersion, readMembers } from '../reading/archive-owner.js'
 import { readItems } from '../reading/items-of-version.js'
 import { type SpooledList, spooledBatches } from '../reading/spool-archive.js'
@@ -24,6 +25,7 @@ interface ArchiveOfMove {
   readonly services: Pick<Services, 'config' | 'db' | 'requestContext' | 'now'>
   readonly version: ArchiveVersion
   readonly oldAddress: string
+  readonly user: Pick<ImportingUser, 'personId'>
 }
 
 /**
@@ -31,19 +33,19 @@ interface ArchiveOfMove {
  * at once, with the earlier moves; all other known pods get it later.
  */
 export async function announceMove(archive: ArchiveOfMove, folder: string): Promise<void> {
-  const { services, oldAddress } = archive
+  const { services, oldAddress, user } = archive
   const { people, pods } = await readHosts(archive, folder)
   const earlier = await listEarlierMoves(folder)
   const recipientUrls = new Map<string, URL>([...pods, ...people])
   await inRequestTransaction(services, async (transaction) => {
-    const move = await findMoveOfPerson(transaction, oldAddress)
+    const move = await findMoveTo(transaction, oldAddress, user.personId)
     if (move === undefined) throw new Error(`The move of ${oldAddress} is not stored.`)
     await insertUnknownPods(transaction, [...people.values()].slice(0, MAX_NEW_PODS).map(parsePodHost))
     const now = services.now()
-    const threads = await findPodsOfThreads(transaction, Number(move.newPersonId))
+    const threads = await findPodsOfThreads(transaction, user.personId)
     const first = distinctPods([...[...recipientUrls.values()].map(parsePodHost), ...threads])
     const earlierAddresses = earlier.map((each) => each.oldAddress)
-    for (const { id } of await findMovesTo(transaction, Number(move.newPersonId), earlierAddresses)) {
+    for (const { id } of await findMovesTo(transaction, user.personId, earlierAddresses)) {
       if (id !== move.id) await insertAnnouncements(transaction, id, { first, now, hours: undefined })
     }
     await insertAnnouncements(transaction, move.id, { first, now, hours: IMPORT_LIMITS.secondWaveHours })

@@ -106,12 +106,12 @@ export async function applyEarlierMoves(
   }: { readonly newPersonId: number; readonly announceUntil: Date; readonly now: Date },
 ): Promise<void> {
   for (const move of moves) {
+    const old = await Person.query(transaction).findOne({ address: move.oldAddress }).forNoKeyUpdate()
     const before = await findMoveOfPerson(transaction, move.oldAddress)
-    if (before !== undefined) {
+    if (before !== undefined && (before.isProven || old === undefined)) {
       await saveAnnouncedEnvelope(transaction, before.id, { envelope: move.envelope, announceUntil })
       continue
     }
-    const old = await Person.query(transaction).findOne({ address: move.oldAddress }).forNoKeyUpdate()
     if (old?.id === newPersonId) continue
     const row = { ...move, oldPersonId: old?.id ?? null, newPersonId, envelopeFriendica: null, announceUntil }
     await insertMove(transaction, row)

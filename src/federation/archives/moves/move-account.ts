@@ -1,16 +1,18 @@
-import type { KeyObject } from 'node:crypto'
+import { createPublicKey, type KeyObject } from 'node:crypto'
 import type { Knex } from 'knex'
 import { closeMovedPerson } from '../../../domain/accounts/closing/close-moved.js'
 import { loadPrivateKey } from '../../../domain/accounts/private-keys.js'
 import { movePerson } from '../../../domain/people/move-person.js'
 import { type AccountMove, findMoveOfPerson, insertMove } from '../../../persistence/archives/account-moves.js'
 import { Person } from '../../../persistence/models/person.js'
+import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import { writeEntity } from '../../../protocol/entities/entity-xml.js'
 import type { AccountMigrationEntity } from '../../../protocol/entities/people.js'
 import type { Services } from '../../../services/services.js'
 import { profileEntity } from '../../outbound/person-entities.js'
 import { IMPORT_LIMITS } from '../limits.js'
 import type { ImportingUser } from '../owner.js'
+import { isSameKey } from '../reading/archive-owner.js'
 
 export interface MoveRequest {
   readonly user: ImportingUser
@@ -57,19 +59,24 @@ export async function signMove(
   }
 }
 
-/** Closes the old account on this pod and moves everything that refers to it. An account that this pod does not know has only its row. */
+/**
+ * Closes the old account on this pod and moves everything that refers to it. An account that this pod does not know has only its row.
+ * The key of the archive is compared again: the account may have become known since the import began.
+ */
 export async function applyMove(
   services: Pick<Services, 'config' | 'jobs'>,
   transaction: Knex.Transaction,
-  move: Omit<AccountMove, 'oldPersonId'>,
+  { oldKey, ...move }: Omit<AccountMove, 'oldPersonId'> & Pick<MoveRequest, 'oldKey'>,
   now: Date,
 ): Promise<void> {
-  const before = await findMoveOfPerson(transaction, move.oldAddress)
-  if (before !== undefined) {
-    if (before.newPersonId === move.newPersonId) return
-    throw new Error(`${move.oldAddress} has moved to another account in the meantime.`)
-  }
   const old = await Person.query(transaction).findOne({ address: move.oldAddress }).forNoKeyUpdate()
+  if (old !== undefined && !isSameKey(createPublicKey(oldKey), old.publicKey)) {
+    throw new ArchiveError('key_mismatch', `The key of the archive is not the key of ${move.oldAddress}.`)
+  }
+  const before = await findMoveOfPerson(transaction, move.oldAddress)
+  const isDecided = before !== undefined && (before.isProven || old === undefined)
+  if (isDecided && Number(before.newPersonId) === move.newPersonId) return
+  if (isDecided) throw new ArchiveError('moved_elsewhere', `${move.oldAddress} has moved to another account.`)
   await insertMove(transaction, { ...move, oldPersonId: old?.id ?? null })
   if (old === undefined) return
   await movePerson(services, transaction, { from: old.id, to: move.newPersonId })

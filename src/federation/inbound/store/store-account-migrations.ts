@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { closeMovedPerson } from '../../../domain/accounts/closing/close-moved.js'
 import { movePerson } from '../../../domain/people/move-person.js'
 import { enqueueJobs, newDispatchJob } from '../../../jobs/outbox/enqueue-jobs.js'
+import { proveMove } from '../../../persistence/archives/account-moves.js'
 import { lockProfileOwners, replaceProfiles } from '../../../persistence/inbound/replace-profiles.js'
 import { Person } from '../../../persistence/models/person.js'
 import {
@@ -92,13 +93,11 @@ async function applyMove(
   const { signature = '', remote_photo_path: path } = entity
   const remotePhotoPath = path !== undefined && isWebUrl(path) ? path.replace(/\/?$/, '/') : null
   await updateRemoteProfile(transaction, message, now)
-  await transaction('accountMigrations').insert({
-    oldPersonId: from.id,
-    newPersonId: to.id,
-    signature,
-    remotePhotoPath,
-    envelope: inbound.recipientGuid === undefined ? inbound.envelope : null,
-  })
+  const ids = { oldPersonId: from.id, newPersonId: to.id }
+  if (!(await proveMove(transaction, { ...ids, oldAddress: from.address }))) {
+    const envelope = inbound.recipientGuid === undefined ? inbound.envelope : null
+    await transaction('accountMigrations').insert({ ...ids, signature, remotePhotoPath, envelope })
+  }
   if (remotePhotoPath !== null) {
     await movePhotos(transaction, from.id, (await findLatestPhotoPath(transaction, to.id)) ?? remotePhotoPath)
   }
