@@ -7,24 +7,32 @@ import { administer, createTestDatabase, type TestDatabase } from '../support/da
 
 const greet = defineJob<{ text: string }>()('notify', 'greet', retriedForHours)
 const timing = { concurrency: 4, lockMs: 5_000, stalledCheckMs: 5_000, backoff: () => 10 }
-const LATER = { timeout: 10_000 }
 const log = pino({ level: 'silent' })
 
 type Jobs = Awaited<ReturnType<typeof openJobQueues>>
 
 let database: TestDatabase
 let opened: Set<Jobs>
+let workers: ReturnType<Jobs['serve']>[]
 beforeEach(async () => {
   database = await createTestDatabase()
   opened = new Set()
+  workers = []
 })
 afterEach(async () => {
+  await Promise.all(workers.map((worker) => worker.close()))
   for (const jobs of opened) await close(jobs)
   await database.drop()
 })
 
 async function open(): Promise<Jobs> {
-  const jobs = await openJobQueues({ redisUrl: undefined, databaseUrl: database.url, log })
+  const queues = await openJobQueues({ redisUrl: undefined, databaseUrl: database.url, log })
+  const serveAndRecord: Jobs['serve'] = (...work) => {
+    const worker = queues.serve(...work)
+    workers.push(worker)
+    return worker
+  }
+  const jobs = { ...queues, serve: serveAndRecord }
   opened.add(jobs)
   return jobs
 }
@@ -54,7 +62,7 @@ function serve(jobs: Jobs, concurrency = 4) {
   const worker = jobs.serve('notify', run, { ...timing, concurrency })
   return {
     done: () => done,
-    untilDone: (count: number) => vi.waitFor(() => expect(done).toBeGreaterThanOrEqual(count), LATER),
+    untilDone: (count: number) => vi.waitFor(() => expect(done).toBeGreaterThanOrEqual(count)),
     close: () => worker.close(),
   }
 }
@@ -146,7 +154,7 @@ describe('the queue in PostgreSQL', () => {
       /** Resolves when all notifications sent so far have been received. */
       const heardSoFar = async () => {
         await client.query(`notify bullmq_events, 'end'`)
-        await vi.waitFor(() => expect(heard).toContain('end'), LATER)
+        await vi.waitFor(() => expect(heard).toContain('end'))
         return heard.splice(0).slice(0, -1)
       }
       const jobs = await open()
@@ -173,6 +181,21 @@ describe('the queue in PostgreSQL', () => {
     })
   })
 
+  it('sends no events either when the lock was taken as the worker began to listen', async () => {
+    const jobs = await open()
+    await administer(database.url, async (client) => {
+      await client.query(`select pg_advisory_lock(hashtext('bullmq:evnotify:notify'))`)
+      const worker = serve(jobs)
+      for (const times of [1, 2, 3]) {
+        await jobs.add(greet, { text: 'hello' })
+        await worker.untilDone(times)
+      }
+      await client.query('select pg_advisory_unlock_all()')
+    })
+
+    expect(await untilHeld(jobs)).toBe((await listening())[0])
+  })
+
   it('listens for all its queues on one connection, and on a new one when that is lost', async () => {
     const jobs = await open()
     const worker = serve(jobs)
@@ -182,7 +205,7 @@ describe('the queue in PostgreSQL', () => {
         const pids = await listening()
         expect(pids).toHaveLength(4)
         return new Set(pids)
-      }, LATER)
+      })
 
     const before = await listeners()
     expect(before.size).toBe(1)
@@ -204,10 +227,10 @@ describe('the queue in PostgreSQL', () => {
   it('counts a worker whose queue is empty while the other workers of the process listen already', async () => {
     const jobs = await open()
     const first = serve(jobs)
-    await vi.waitFor(async () => expect(await jobs.workers('notify')).toBe(1), LATER)
+    await vi.waitFor(async () => expect(await jobs.workers('notify')).toBe(1))
 
     const second = jobs.serve('maintenance', async () => {}, timing)
-    await vi.waitFor(async () => expect(await jobs.workers('maintenance')).toBe(1), LATER)
+    await vi.waitFor(async () => expect(await jobs.workers('maintenance')).toBe(1))
 
     await first.close()
     await second.close()
@@ -217,7 +240,7 @@ describe('the queue in PostgreSQL', () => {
   it('closes its workers although the listening connection does not respond', async () => {
     const jobs = await open()
     const workers = (['notify', 'fetch'] as const).map((name) => jobs.serve(name, async () => {}, timing))
-    await vi.waitFor(async () => expect(await listening()).toHaveLength(2), LATER)
+    await vi.waitFor(async () => expect(await listening()).toHaveLength(2))
     const [frozen = Number.NaN] = await listening()
 
     process.kill(frozen, 'SIGSTOP')
@@ -228,7 +251,7 @@ describe('the queue in PostgreSQL', () => {
       process.kill(frozen, 'SIGCONT')
     }
 
-    await vi.waitFor(async () => expect(await listening()).toEqual([]), LATER)
+    await vi.waitFor(async () => expect(await listening()).toEqual([]))
   })
 
   /** Sessions that hold the listening lock of a queue, each once. */
@@ -252,12 +275,12 @@ describe('the queue in PostgreSQL', () => {
       if (holder === undefined || holder === before || others.length > 0)
         throw new Error('No other session holds the lock yet.')
       return holder
-    }, LATER)
+    })
   }
 
   async function untilEmpty(jobs: Jobs): Promise<void> {
     const nothing = { waiting: 0, active: 0, delayed: 0, failed: 0 }
-    await vi.waitFor(async () => expect(await jobs.counts('notify')).toEqual(nothing), LATER)
+    await vi.waitFor(async () => expect(await jobs.counts('notify')).toEqual(nothing))
   }
 
   async function holders(): Promise<readonly number[]> {

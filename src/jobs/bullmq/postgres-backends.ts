@@ -144,6 +144,7 @@ class WorkerBackend extends ProducerBackend {
     const canWaitHere = this.#connection.holdsWorkerLock && !this.#isDisconnected && !this.closing
     const emptyUntil = canWaitHere ? this.#empty.emptyUntil() : undefined
     if (emptyUntil === undefined) return super.waitForJob(seconds)
+    this.#connection.suppressEvents()
     const isNotified = await this.#empty.wait(Math.min(Math.max(seconds, 0) * 1_000, emptyUntil - Date.now()))
     return isNotified ? { member: this.queueName, score: 0 } : null
   }

@@ -123,11 +123,12 @@ export function workerLockIdSql(queue: string): string {
  * Suppresses the events of a queue. Every step of a job is an event that PostgreSQL sends to all listening connections, one
  * transaction after another. BullMQ sends none while this lock is held: it takes the lock for a moment to make sure that nothing
  * listens for events. This program never does, so one process holds the lock as long as it listens for the jobs of the queue; the
- * others try again whenever they begin to wait.
+ * others try again when they begin to wait, at most once in `RETRY_LOCK_MS`.
  */
 const NO_EVENTS_LOCK_SQL = `hashtext('bullmq:evnotify:' || $1)`
 
 const UNLOCK_TIMEOUT_MS = 1_000
+const RETRY_LOCK_MS = 1_000
 
 /** The connection of one worker, on the shared listener. */
 export class WorkerConnection extends RecoveringConnection {
@@ -136,6 +137,8 @@ export class WorkerConnection extends RecoveringConnection {
   /** The client that holds the lock `WORKER_LOCK_SQL` for this worker, and the one that holds `NO_EVENTS_LOCK_SQL`. */
   #workerLockHolder: ListenClient | undefined
   #noEventsLockHolder: ListenClient | undefined
+  #lockAttempt: Promise<void> | undefined
+  #retryLockAt = 0
   #leaving: Promise<void> | undefined
   readonly #listenAgain = () => this.emit('listenerinvalidated')
 
@@ -158,12 +161,30 @@ export class WorkerConnection extends RecoveringConnection {
       this.#workerLockHolder = client
       this.#listenAgain() // BullMQ may have listened on the client before this one
     }
-    if (client !== this.#noEventsLockHolder) {
-      const tryLock = `select pg_try_advisory_lock(${NO_EVENTS_LOCK_SQL}) as "isHeld"`
-      const { rows } = await client.query<{ readonly isHeld: boolean }>(tryLock, [this.#queue])
-      if (rows[0]?.isHeld) this.#noEventsLockHolder = client
-    }
+    await this.#tryNoEventsLock(client)
     return client
+  }
+
+  /** For a wait without `getListenClient`: tries again to suppress the events, which another process or a job prevented. */
+  suppressEvents(): void {
+    const client = this.#workerLockHolder
+    if (client === undefined || performance.now() < this.#retryLockAt) return
+    void this.#tryNoEventsLock(client).catch(() => undefined) // the listener reports a lost connection
+  }
+
+  async #tryNoEventsLock(client: ListenClient): Promise<void> {
+    if (client === this.#noEventsLockHolder) return
+    this.#lockAttempt ??= this.#lockOnce(client).finally(() => {
+      this.#lockAttempt = undefined
+    })
+    await this.#lockAttempt
+  }
+
+  async #lockOnce(client: ListenClient): Promise<void> {
+    this.#retryLockAt = performance.now() + RETRY_LOCK_MS
+    const tryLock = `select pg_try_advisory_lock(${NO_EVENTS_LOCK_SQL}) as "isHeld"`
+    const { rows } = await client.query<{ readonly isHeld: boolean }>(tryLock, [this.#queue])
+    if (rows[0]?.isHeld) this.#noEventsLockHolder = client
   }
 
   override async close(): Promise<void> {
@@ -173,6 +194,7 @@ export class WorkerConnection extends RecoveringConnection {
   }
 
   async #leave(): Promise<void> {
+    await Promise.race([this.#lockAttempt?.catch(() => undefined), pause(UNLOCK_TIMEOUT_MS, undefined, { ref: false })])
     const unlocks = [`pg_advisory_unlock_shared(${WORKER_LOCK_SQL})`]
     if (this.#noEventsLockHolder === this.#workerLockHolder) unlocks.push(`pg_advisory_unlock(${NO_EVENTS_LOCK_SQL})`)
     // A closed connection holds no locks, and one that does not answer loses them when it is closed.
