@@ -38,14 +38,17 @@ export async function borrowDatabase(config: Config): Promise<BorrowedDatabase> 
   }
 }
 
-/** Migrates a new embedded database; an existing one needs `pod db migrate`. */
+/**
+ * Migrates a new embedded database; an existing one needs `pod db migrate`. The queue comes first: a concurrent command that finds tables
+ * of the pod, which appear all at once, does not wait for more.
+ */
 export async function migrateIfNew(url: string): Promise<void> {
   const db = openDatabase({ ...WEB_DATABASE_LIMITS, url, applicationName: 'pod command' })
   try {
     const { applied } = await migrationStatus(db)
     if (applied.length > 0) return
-    await migrate(db)
     await migrateQueue(url)
+    await migrate(db)
   } finally {
     await db.destroy()
   }

@@ -107,8 +107,9 @@ async function prepareDatabase(
         try {
           await requireCompleteDatabase(db)
           await backUpBeforeMigrations(config, { db, databaseUrl: url, log, signal })
+          await migrateQueue(url) // first: see migrateIfNew
           await migrate(db)
-          return await migrateQueue(url)
+          return
         } catch (error) {
           if (config.databaseUrl === undefined || !isDatabaseUnavailable(error) || performance.now() > until)
             throw error

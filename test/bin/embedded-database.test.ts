@@ -2,9 +2,11 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { borrowDatabase } from '../../bin/borrow-database.js'
+import { borrowDatabase, migrateIfNew } from '../../bin/borrow-database.js'
 import { readConfig } from '../../src/config/config.js'
+import { checkQueueSchema } from '../../src/jobs/queues/queue-schema.js'
 import { copyPreparedData } from '../support/databases/prepared-data.js'
+import { openEmptyDatabase } from '../support/databases/test-database.js'
 import { databasePid, makeFolder, pod, until } from './program.js'
 
 describe('a command while no pod runs', { timeout: 180_000 }, () => {
@@ -59,6 +61,19 @@ describe('a command while no pod runs', { timeout: 180_000 }, () => {
 
     expect(outcomes).toMatchObject(outcomes.map(() => ({ code: 0, stderr: '' })))
     expect(databasePid(folder.path)).toBeUndefined()
+  })
+
+  it('makes the tables of the queue first, so that another command never finds only those of the pod', async () => {
+    await using database = await openEmptyDatabase()
+    const lockHolder = new Client({ connectionString: database.url })
+    await lockHolder.connect()
+    await lockHolder.query(`select pg_advisory_lock(hashtextextended('migrations', 0))`)
+
+    const migrated = migrateIfNew(database.url)
+    await expect.poll(() => checkQueueSchema(database.url).catch(String)).toBeUndefined()
+
+    await lockHolder.end()
+    await migrated
   })
 
   it('does not stop the database while another command uses it; a later command starts its own', async () => {

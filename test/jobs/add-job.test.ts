@@ -12,18 +12,19 @@ type Jobs = Awaited<ReturnType<typeof openJobQueues>>
 
 let database: TestDatabase
 let ours: Jobs
-let library: Jobs
 beforeEach(async () => {
   database = await createTestDatabase()
-  const settings = { redisUrl: undefined, databaseUrl: database.url, log }
-  ours = await openJobQueues(settings)
-  library = await openJobQueues({ ...settings, isTuned: false })
+  ours = await open({ isTuned: true })
 })
 afterEach(async () => {
   vi.restoreAllMocks()
-  await Promise.all([ours.close(), library.close()])
+  await ours.close()
   await database.drop()
 })
+
+function open({ isTuned }: { isTuned: boolean }): Promise<Jobs> {
+  return openJobQueues({ redisUrl: undefined, databaseUrl: database.url, log, isTuned })
+}
 
 async function query<Row extends pg.QueryResultRow>(text: string): Promise<Row[]> {
   return administer(database.url, async (client) => (await client.query<Row>(text)).rows)
@@ -36,11 +37,13 @@ describe('a job that is added to the queue in PostgreSQL', () => {
     ['with a delay', { delay: 60_000 }],
     ['with a name', { deduplicationKey: 'a name' }],
   ])('%s, has the row that the library writes', async (_kind, options) => {
+    const library = await open({ isTuned: false })
     const now = vi.spyOn(Date, 'now').mockReturnValue(1_800_000_000_000)
     await ours.add(greet, { text: 'hello' }, options)
     if ('deduplicationKey' in options) await query('truncate bullmq.dedup')
     await library.add(greet, { text: 'hello' }, options)
     now.mockRestore()
+    await library.close()
 
     const [mine, theirs, ...others] = await query('select * from bullmq.job order by seq')
     expect(others).toEqual([])
