@@ -20,6 +20,7 @@ import * as persistenceNotifications from '../src/persistence/notifications/limi
 import * as persistenceOutbound from '../src/persistence/outbound/limits.js'
 import * as persistencePeople from '../src/persistence/people/limits.js'
 import * as persistencePhotos from '../src/persistence/photos/limits.js'
+import * as persistenceRetention from '../src/persistence/retention/limits.js'
 import * as protocolArchives from '../src/protocol/archives/limits.js'
 import * as protocolDiscovery from '../src/protocol/discovery/limits.js'
 import * as pod from '../src/services/limits.js'
@@ -67,6 +68,7 @@ export const limitFiles: Readonly<Record<string, Readonly<Record<string, Group>>
   'src/federation/remote-pod/limits.ts': federationRemotePod,
   'src/federation/outbound/limits.ts': federationOutbound,
   'src/persistence/outbound/limits.ts': persistenceOutbound,
+  'src/persistence/retention/limits.ts': persistenceRetention,
   'src/persistence/database/limits.ts': persistenceDatabase,
   'workers/limits.ts': workers,
   'workers/threads/limits.ts': workersThreads,
@@ -320,24 +322,28 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     recipientsPerQuery: 'another query',
     examinedCharacters: 'queued without examination',
   },
+  DEAD_LETTER_LIMITS: {
+    maxRows: 'a worker deletes the oldest',
+    maxBytes: 'a worker deletes the oldest',
+  },
   WAITING_LIMITS: {
     maxWaitsOfMessage: 'a dead letter',
     waitSeconds: 'a dead letter',
     retractionWaitSeconds: 'a dead letter',
     maxVerifiedMessages: 'the oldest is dropped, logged and counted',
     maxVerifiedBytes: 'the oldest is dropped, logged and counted',
-    messagesOfHost: 'the oldest of the host is dropped, logged and counted',
-    bytesOfHost: 'the oldest of the host is dropped, logged and counted',
-    unverifiedMessages: 'the oldest is dropped, logged and counted',
-    unverifiedBytes: 'the oldest is dropped, logged and counted',
-    unverifiedMessagesOfHost: 'the oldest of the network address with the most is dropped, logged and counted',
-    unverifiedBytesOfHost: 'the oldest of the network address with the most is dropped, logged and counted',
-    unverifiedBytesOfMessage: 'counts for `longUnverifiedBytes`',
-    maxUnverifiedBytes: 'dropped, logged and counted',
-    longUnverifiedBytes: 'the oldest is dropped, logged and counted',
+    maxMessagesOfHost: 'the oldest of the host is dropped, logged and counted',
+    maxBytesOfHost: 'the oldest of the host is dropped, logged and counted',
+    maxUnverifiedMessages: 'the oldest is dropped, logged and counted',
+    maxUnverifiedBytes: 'the oldest is dropped, logged and counted',
+    maxUnverifiedMessagesOfHost: 'the oldest of the network address with the most is dropped, logged and counted',
+    maxUnverifiedBytesOfHost: 'the oldest of the network address with the most is dropped, logged and counted',
+    longMessageBytes: 'counts for `maxLongUnverifiedBytes`',
+    maxUnverifiedMessageBytes: 'dropped, logged and counted',
+    maxLongUnverifiedBytes: 'the oldest is dropped, logged and counted',
     unverifiedWaitSeconds: 'a dead letter without payload',
-    deadMessages: 'the oldest is dropped, logged and counted',
-    deadBytes: 'the oldest is dropped, logged and counted',
+    maxDeadMessages: 'the oldest is dropped, logged and counted',
+    maxDeadBytes: 'the oldest is dropped, logged and counted',
   },
   SIGNER_LIMITS: {
     unverifiedOfSourcePerMinute: 'dropped, logged and counted',
@@ -522,6 +528,7 @@ const protocol = `| XML: characters, levels, elements, attributes, distance to t
 
 /** Returns docs/limits.md, with values and reasons from the code. */
 export function limitsPage(read: (path: string) => string): string {
+  requireNamedLimits()
   return [
     '# Limits',
     '',
@@ -549,6 +556,20 @@ export function limitsPage(read: (path: string) => string): string {
     protocol,
     '',
   ].join('\n')
+}
+
+/** A renamed limit must not lose its effect on the page. */
+function requireNamedLimits(): void {
+  const limits = new Set(
+    Object.values(limitFiles).flatMap((groups) =>
+      Object.entries(groups).flatMap(([name, group]) => Object.keys(group).map((key) => `${name}.${key}`)),
+    ),
+  )
+  for (const [name, effects] of Object.entries(beyond)) {
+    for (const key of Object.keys(effects)) {
+      if (!limits.has(`${name}.${key}`)) throw new Error(`There is no limit ${key} in ${name}: correct its effect.`)
+    }
+  }
 }
 
 function section(file: string, name: string, group: Group, source: string): readonly string[] {

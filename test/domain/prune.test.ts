@@ -374,6 +374,40 @@ it('rows beyond the days of the settings are removed once a day', async () => {
   expect(await continuePrune(pod, 20_000)).toMatchObject({ posts: 1 })
 })
 
+it('the oldest dead letters of own work are removed beyond a number and beyond bytes; those of messages have their own bound', async () => {
+  const retention = { posts: 0, withComments: false, notifications: 0, dead: 30, tombstones: 90 }
+  const pod = { ...test.pod, config: { ...test.pod.config, retention } }
+  const { db } = test.pod
+  const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000)
+  const job = (minutes: number, name = 'dispatch') => ({ queue: 'outbound', name, data: {}, failedAt: ago(minutes) })
+  const podId = await insert('pods', { host: 'away.example', port: 443 })
+  const messageId = await insert('outbound_messages', {
+    record: 'profile',
+    guid: newGuid(),
+    entity: '',
+    verb: 'create',
+    public: true,
+    senderId: local.personId,
+  })
+  const delivery = (minutes: number, personId: number | null, envelope: string) => ({
+    ...{ messageId, podId, personId, state: 'dead', diedAt: ago(minutes), encryptedEnvelope: envelope },
+  })
+  await db('outbox').insert([job(5), job(3), job(1), job(9, 'receive-public'), job(9, 'receive-private')])
+  await db('deliveries').insert([delivery(4, null, 'x'.repeat(50)), delivery(2, author.id, 'x'.repeat(50))])
+  const left = async () => [
+    (await db('outbox').where({ name: 'dispatch' })).length,
+    (await db('deliveries').where({ podId })).map(({ personId }) => personId),
+    (await db('outbox').whereIn('name', ['receive-public', 'receive-private'])).length,
+  ]
+
+  await continuePrune(pod, 20_000, { maxRows: 5, maxBytes: 100 })
+  expect(await left()).toEqual([3, [null, author.id], 2])
+  expect(await continuePrune(pod, 20_000, { maxRows: 3, maxBytes: 100 })).toMatchObject({ dead: 2 })
+  expect(await left()).toEqual([2, [author.id], 2])
+  expect(await continuePrune(pod, 20_000, { maxRows: 3, maxBytes: 49 })).toMatchObject({ dead: 2 })
+  expect(await left()).toEqual([1, [], 2])
+})
+
 it('the metrics count removed rows, by command too, and the rows that the last daily run has found', async () => {
   const retention = { posts: 90, withComments: false, notifications: 90, dead: 30, tombstones: 90 }
   const pod = { ...test.pod, config: { ...test.pod.config, retention } }

@@ -9,7 +9,14 @@ import {
   prunePosts,
 } from '../../persistence/retention/prune-posts.js'
 import { findPruneStart, type PruneStep, recordPruneStep } from '../../persistence/retention/prune-progress.js'
-import { deleteRows, previewRows, type RowCategory } from '../../persistence/retention/prune-rows.js'
+import {
+  type DeadLetterLimits,
+  deleteDeadUpTo,
+  deleteRows,
+  findDeadBeyondLimits,
+  previewRows,
+  type RowCategory,
+} from '../../persistence/retention/prune-rows.js'
 import type { Services } from '../../services/services.js'
 
 /** Rows of one transaction. */
@@ -90,6 +97,7 @@ const INDEXED: ReadonlySet<PruneCategory> = new Set(['dead', 'tombstones'])
 export async function continuePrune(
   services: Pick<Services, 'config' | 'db'>,
   withinMs: number,
+  deadLetterLimits?: DeadLetterLimits,
 ): Promise<Readonly<Partial<Record<PruneCategory, number>>>> {
   const signal = AbortSignal.timeout(withinMs)
   const { withComments, notifications: notificationDays } = services.config.retention
@@ -104,7 +112,11 @@ export async function continuePrune(
     if (category === 'posts') {
       removedRows.posts = (await pruneOldPosts(services, options, start || ABOVE_ALL_IDS, onStep)).rows
     } else {
-      const { rows } = await pruneRows(services, options, category)
+      const { rows: expiredRows } = await pruneRows(services, options, category)
+      const rows =
+        category === 'dead'
+          ? expiredRows + (await pruneDeadBeyondLimits(services, signal, deadLetterLimits))
+          : expiredRows
       removedRows[category] = rows
       await onStep({ removed: rows, found: rows, lastId: signal.aborted ? 0 : null })
     }
@@ -164,6 +176,24 @@ async function pruneRows(
     await pauseAfterBatch(began, signal)
   }
   return { ...emptyReport(options), rows: removedRows }
+}
+
+/** The failures of one day may be more than a table should hold for all days of the setting. */
+async function pruneDeadBeyondLimits(
+  { db }: Pick<Services, 'db'>,
+  signal: AbortSignal,
+  limits: DeadLetterLimits | undefined,
+): Promise<number> {
+  const upTo = await findDeadBeyondLimits(db, limits)
+  let removedRows = 0
+  while (upTo !== undefined && !signal.aborted) {
+    const began = performance.now()
+    const rows = await deleteDeadUpTo(db, upTo, ROW_BATCH_SIZE)
+    removedRows += rows
+    if (rows === 0) break
+    await pauseAfterBatch(began, signal)
+  }
+  return removedRows
 }
 
 /** Waits four times as long as the work took, so that the database serves others in the meantime. */

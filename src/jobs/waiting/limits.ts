@@ -50,9 +50,9 @@ export const WAITING_LIMITS = {
    * 5.5 minutes, longer if limits of this pod delay them.
    */
   unverifiedWaitSeconds: 20 * 60,
-  /** Dead letters, and the bytes of those with a payload. Unverified ones are kept without payload. */
+  /** Dead letters of received messages. Unverified ones are kept without payload. */
   maxDeadMessages: 100_000,
-  /** The payloads of dead letters. */
+  /** Their payloads. */
   maxDeadBytes: 1024 * 1024 * 1024,
   /** How often the totals are checked. */
   pollIntervalMs: 10_000,

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
-import { changeRows, queryRow } from '../database/database.js'
+import { changeRows, queryRow, queryRows } from '../database/database.js'
+import { DEAD_LETTER_LIMITS } from './limits.js'
 
 /** Rows with an age that no other row needs, by category. */
 export type RowCategory = 'notifications' | 'dead' | 'tombstones'
@@ -57,6 +58,58 @@ export async function deleteRows(db: Knex, category: RowCategory, days: number, 
          limit ? for update skip locked
        ))`,
       [days, limit],
+    )
+    if (rowCount > 0) return rowCount
+  }
+  return 0
+}
+
+/** Given-up work of this pod. Received messages have their own bounds, so that other pods displace none of it. */
+const OWN_DEAD_LETTERS = [
+  {
+    ...{ table: 'outbox', time: 'failed_at', content: 'payload' },
+    where: `failed_at is not null and name not in ('receive-public', 'receive-private')`,
+  },
+  { table: 'deliveries', time: 'died_at', content: 'encrypted_envelope', where: `state = 'dead'` },
+] as const
+
+/**
+ * Returns the time of the newest dead letter beyond the limits: it and all older ones are to be deleted. The indexes by time return the
+ * newest rows of both tables. octet_length reads the size of a long text from its TOAST pointer.
+ */
+const DEAD_BEYOND_LIMITS_SQL = `
+  select time from (
+    select time, row_number() over latest as rank, sum(bytes) over latest as size
+    from (${OWN_DEAD_LETTERS.map(
+      ({ table, time, content, where }) =>
+        `(select ${time} as time, coalesce(octet_length(${content}), 0) as bytes
+          from ${table} where ${where} order by ${time} desc limit :maxRows + 1)`,
+    ).join(' union all ')}) as newest
+    window latest as (order by time desc rows unbounded preceding)
+  ) as ranked
+  where rank > :maxRows or size > :maxBytes
+  order by time desc limit 1`
+
+export type DeadLetterLimits = { readonly [Name in keyof typeof DEAD_LETTER_LIMITS]: number }
+
+/** Undefined: there are no dead letters beyond the limits. */
+export async function findDeadBeyondLimits(
+  db: Knex,
+  limits: DeadLetterLimits = DEAD_LETTER_LIMITS,
+): Promise<Date | undefined> {
+  const [row] = await queryRows<{ readonly time: Date }>(db, DEAD_BEYOND_LIMITS_SQL, { ...limits })
+  return row?.time
+}
+
+/** Deletes at most `limit` dead letters of this pod's own work that are as old as `upTo` or older, and returns their number. */
+export async function deleteDeadUpTo(db: Knex, upTo: Date, limit: number): Promise<number> {
+  for (const { table, time, where } of OWN_DEAD_LETTERS) {
+    const rowCount = await changeRows(
+      db,
+      `delete from ${table} where ctid = any(array(
+         select ctid from ${table} where ${where} and ${time} <= ? limit ? for update skip locked
+       ))`,
+      [upTo, limit],
     )
     if (rowCount > 0) return rowCount
   }
