@@ -37,8 +37,11 @@ export interface PictureStorage {
   /** Deletes exports with their drafts. Missing ones are not an error. */
   deleteExports(names: readonly string[]): Promise<void>
 
-  /** An address at which the store itself serves the picture for some minutes. Undefined: it cannot, or has no such picture. */
-  linkTo?(name: string): Promise<string | undefined>
+  /**
+   * An address at which the store itself serves the picture for some minutes, to requests with this method. Undefined: it cannot, or has no
+   * such picture.
+   */
+  linkTo?(name: string, method: 'GET' | 'HEAD'): Promise<string | undefined>
 }
 
 /** An export in a local file. */

@@ -119,9 +119,9 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
       for (const name of names) await s3.remove(exportKey(name))
     },
     // The store would answer a link to a missing picture itself, and the pod may know another place.
-    async linkTo(name) {
+    async linkTo(name, method) {
       const object = await s3.head(imageKey(name))
-      return object && s3.presign(imageKey(name), LINK_SECONDS)
+      return object && s3.presign(imageKey(name), LINK_SECONDS, method)
     },
   }
 }

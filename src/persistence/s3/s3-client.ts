@@ -55,8 +55,8 @@ export interface S3Client {
   remove(key: string): Promise<void>
   /** Up to 1000 objects after a key, in order of their keys. */
   list(prefix: string, after?: string): Promise<readonly ListedObject[]>
-  /** An address that opens the object for a time without a key. */
-  presign(key: string, seconds: number): Promise<string>
+  /** An address that opens the object for a time without a key, with one method. */
+  presign(key: string, seconds: number, method: 'GET' | 'HEAD'): Promise<string>
 }
 
 const TRIES = 3
@@ -157,10 +157,10 @@ export function openS3Client(settings: S3Settings): S3Client {
       if (response.status === 404) throw new StorageUnavailable('GET', `there is no bucket ${settings.bucket}`, true)
       return readList(await response.text()).map((object) => ({ ...object, key: object.key.slice(prefix.length) }))
     },
-    async presign(key, seconds) {
+    async presign(key, seconds, method) {
       const url = urlOf(key)
       url.searchParams.set('X-Amz-Expires', String(seconds))
-      return (await sign({ method: 'GET', url }, true)).url.href
+      return (await sign({ method, url }, true)).url.href
     },
   }
 }

@@ -118,6 +118,15 @@ describe('pictures in an S3 store', () => {
       (await get(name)).rawPayload.length,
     ])
 
+    // The store accepts an address with the method only for which it was signed.
+    const head = await other.app.inject({ method: 'HEAD', url: `/uploads/images/${name}` })
+    const described = await fetch(String(head.headers.location), { method: 'HEAD' })
+    expect([head.statusCode, described.status, described.headers.get('content-length')]).toEqual([
+      302,
+      200,
+      String((await get(name)).rawPayload.length),
+    ])
+
     expect((await other.app.inject('/uploads/images/aaaa.png')).statusCode).toBe(404)
     store.fail(503)
     expect((await other.app.inject(`/uploads/images/${name}`)).statusCode).toBe(503)
@@ -237,6 +246,24 @@ describe('pictures in an S3 store', () => {
 
     expect([await keys('images/'), await keys('spool/')]).toEqual(before)
     await api.pod.pictures.deleteUploads([file])
+  })
+
+  it('in the folder of the original are not deleted by an isolated copy', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'pod-original-'))
+    const original = openPictureStorage(readConfig({ DATA_DIR: folder }))
+    const copy = openPictureStorage(readConfig({ DATA_DIR: folder, ISOLATED: 'true' }))
+    await original.write('aaaa.png', Buffer.from('picture'))
+    const file = await original.storeUpload(Readable.from([Buffer.from('upload')]), signal)
+
+    await copy.delete(['aaaa.png'])
+    await copy.deleteUploads([file])
+    await copy.deleteOldUploads(new Date(Date.now() + 60_000))
+
+    expect([await original.read('aaaa.png'), await original.readUpload(file)].map(String)).toEqual([
+      'picture',
+      'upload',
+    ])
+    await rm(folder, { recursive: true })
   })
 
   it('are uploaded without being in memory, again after a failure', async () => {

@@ -75,7 +75,8 @@ async function sendPicture(request: FastifyRequest, reply: FastifyReply, name: s
   const { isHidden, moved } = await findPictureState(db, names, PHOTO_LIMITS.movedFileDays)
   if (isHidden) throw noPicture()
   if (moved?.isOver === true) return leadToNewPlace(reply, name, moved)
-  const link = config.s3Delivery === 'redirect' ? await pictures.linkTo?.(name) : undefined
+  const method = request.method === 'HEAD' ? 'HEAD' : 'GET'
+  const link = config.s3Delivery === 'redirect' ? await pictures.linkTo?.(name, method) : undefined
   if (link !== undefined && config.uploadsBaseUrl !== undefined)
     return reply.header('cache-control', `public, max-age=${A_DAY}`).redirect(`${config.uploadsBaseUrl}${name}`, 302)
   // Shorter than the address is valid.
