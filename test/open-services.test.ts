@@ -1,4 +1,4 @@
-import { createCipheriv, createHash, randomBytes } from 'node:crypto'
+import { createCipheriv, createHash, randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +8,7 @@ import { createUser } from '../src/domain/accounts/accounts.js'
 import { StartError } from '../src/errors/start-error.js'
 import { REPLICA_LIMITS } from '../src/persistence/database/limits.js'
 import { UserSecrets } from '../src/persistence/models/user.js'
+import { recordHeartbeat } from '../src/persistence/operations/processes.js'
 import { openServices } from '../src/services/open-services.js'
 import {
   createTestDatabase,
@@ -110,6 +111,22 @@ it('an isolated copy does not open a replica, which would be that of its origina
     expect({ ISOLATED, isOpened: pod.replica !== undefined }).toEqual({ ISOLATED, isOpened })
     await pod.close()
   }
+})
+
+it('an isolated copy does not start on the database of its original while that runs', async () => {
+  const status = { rssBytes: 1, heapBytes: 1, busyPercent: 1, queues: [], jobs: [] }
+  const of = (id: string) => ({ id, kind: 'web', host: 'one', pid: 1, version: '1.0.0', startedAt: new Date() })
+  const other = await open({ ISOLATED: 'true' })
+  await recordHeartbeat(other.db, { ...of(randomUUID()), facts: { ...status, isolated: true } })
+  await (await open({ ISOLATED: 'true' })).close()
+  await recordHeartbeat(other.db, { ...of(randomUUID()), facts: status })
+
+  expect(await sentenceOf(open({ ISOLATED: 'true' }))).toMatch(
+    /processes run on this database: set DATABASE_URL or DATA_DIR/,
+  )
+  await (await open({})).close()
+  await other.db('processes').delete()
+  await other.close()
 })
 
 it('only web and worker processes bind the private keys of an earlier version', async () => {

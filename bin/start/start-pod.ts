@@ -12,7 +12,7 @@ import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
 import { WORKER_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { migrate } from '../../src/persistence/database/migrate.js'
 import { checkPicturesAtStart } from '../../src/persistence/photos/check-pictures.js'
-import { requireCompleteDatabase } from '../../src/services/open-services.js'
+import { requireCompleteDatabase, requireOwnDatabase } from '../../src/services/open-services.js'
 import { readSecretKey } from '../../src/services/secrets.js'
 import { explainDatabaseErrors } from '../explain-database-error.js'
 import { processFile } from '../process-file.js'
@@ -106,6 +106,7 @@ async function prepareDatabase(
       for (;;) {
         try {
           await requireCompleteDatabase(db)
+          if (config.isolated) await requireOwnDatabase(db)
           await backUpBeforeMigrations(config, { db, databaseUrl: url, log, signal })
           await migrateQueue(url) // first: see migrateIfNew
           await migrate(db)

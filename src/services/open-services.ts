@@ -24,6 +24,7 @@ import { migrationStatus } from '../persistence/database/migrate.js'
 import { openReadReplica, type ReadReplica } from '../persistence/database/read-replica.js'
 import { watchSlowStatements } from '../persistence/database/slow-statements.js'
 import { UserSecrets } from '../persistence/models/user.js'
+import { hasProcessesOfOriginal } from '../persistence/operations/processes.js'
 import { findUnfinishedRestore, isDatabaseMoving, MOVE_SOURCE } from '../persistence/operations/restore-target.js'
 import { findTakeOver } from '../persistence/operations/take-over-state.js'
 import { type CountedPictures, countFailures } from '../persistence/photos/counted-pictures.js'
@@ -95,6 +96,7 @@ async function openParts(
   await waitUntilReachable({ db, databaseUrl, log }, DATABASE_WAIT_MS[kind], async () => {
     await checkMigrations(db)
     if (kind !== 'command') await checkTakeOver(db)
+    if (kind !== 'command' && config.isolated) await requireOwnDatabase(db)
     await checkSecretKey(db, secrets, config)
     if (kind !== 'command') await bindKeysOfEarlierVersions(db, secrets, log)
   })
@@ -316,6 +318,14 @@ export async function requireCompleteDatabase(db: Knex): Promise<void> {
       `The database holds an unfinished restore of backup ${source}: run the same "pod backup restore" again.`,
     )
   }
+}
+
+/** Throws a StartError if an isolated copy would change the data of its original, which runs. */
+export async function requireOwnDatabase(db: Knex): Promise<void> {
+  if (!(await hasProcessesOfOriginal(db))) return
+  throw new StartError(
+    'ISOLATED=true changes no data of the original pod, but its processes run on this database: set DATABASE_URL or DATA_DIR to those of the copy.',
+  )
 }
 
 async function checkMigrations(db: Knex): Promise<void> {

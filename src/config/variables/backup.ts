@@ -20,7 +20,10 @@ export const BACKUP_VARIABLES = {
     retentionDays(365, 0),
     'Days for which read notifications are kept. 0: forever',
   ),
-  RETENTION_DEAD_DAYS: setting(retentionDays(30, 1), 'Days for which given-up outbox rows and deliveries are kept'),
+  RETENTION_DEAD_DAYS: setting(
+    retentionDays(30, 1),
+    'Days for which given-up outbox rows and deliveries are kept: at most 100 000 and 1 GiB, and the same of received messages',
+  ),
   // A pod that was away for long may send a retraction late.
   RETENTION_TOMBSTONES_DAYS: setting(
     retentionDays(400, 90),
@@ -28,7 +31,7 @@ export const BACKUP_VARIABLES = {
   ),
   ISOLATED: setting(
     choice(['true', 'false'], 'false'),
-    '`true`: for a restored copy alongside the original. The pod sends no request to other pods, delivers nothing, runs no schedules, deletes nothing from an S3 store and ignores `DATABASE_READ_URL`; `UPLOADS_DIR` must be in `DATA_DIR`; `HOST` must be an address of this machine (`127.0.0.1`, `::1`) or a socket. `/health/ready` and every page show this',
+    '`true`: for a restored copy alongside the original. The pod sends no request to other pods, delivers nothing, runs no schedules, deletes no pictures and ignores `DATABASE_READ_URL`. It does not start while the original runs on the same database; `UPLOADS_DIR` must be in `DATA_DIR`; `HOST` must be an address of this machine (`127.0.0.1`, `::1`) or a socket. `/health/ready` and every page show this',
   ),
   BACKUP_TO: setting(
     { type: 'string', minLength: 1, description: 'the path of a folder, or s3://bucket/prefix' },

@@ -64,6 +64,7 @@ export function startHeartbeat(
       ...(threads && { threads: threads() }),
       queues,
       jobs: runningJobs().slice(0, JOBS_SHOWN),
+      ...(config.isolated && { isolated: true as const }),
       pictures: listPictureStores(config),
       ...(clock && { podClock: clock }),
       ...(slowStatements.length > 0 && { slowStatements }),

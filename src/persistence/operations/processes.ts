@@ -18,6 +18,8 @@ export interface ProcessStatus {
   readonly threads?: ThreadLoad
   readonly queues: readonly string[]
   readonly jobs: readonly RunningJob[]
+  /** The process belongs to an isolated copy. */
+  readonly isolated?: true
   /** Missing for processes of an earlier version. */
   readonly pictures?: PictureStores
   /** Missing: no other pod has answered. */
@@ -79,6 +81,12 @@ export async function listProcesses(db: Knex): Promise<readonly PodProcess[]> {
      from processes where seen_at > now() - make_interval(secs => ?) order by kind, host, pid`,
     [GONE_AFTER_SECONDS],
   )
+}
+
+/** Whether processes run on this database that are not those of an isolated copy. An empty database has no such table. */
+export async function hasProcessesOfOriginal(db: Knex): Promise<boolean> {
+  if (!(await db.schema.hasTable('processes'))) return false
+  return (await listProcesses(db)).some(({ facts }) => facts.isolated !== true)
 }
 
 const HEARTBEAT_SQL = `

@@ -11,7 +11,7 @@ export interface StorageSettings {
   /** The store from which pictures are being moved. */
   readonly uploadsFallback: PictureStorage['kind'] | undefined
   readonly s3: S3Settings | undefined
-  /** The pod is a copy: nothing is deleted from the bucket. */
+  /** The pod is a copy: nothing is deleted from its stores. */
   readonly isolated: boolean
 }
 
@@ -42,8 +42,11 @@ export function openPictureStorageOfKind(
   { uploadsDir, s3, isolated }: StorageSettings,
   kind: PictureStorage['kind'],
 ): PictureStorage {
-  if (kind === 'folder') return openFolderPictures(uploadsDir)
-  if (s3 === undefined) throw new Error('The settings name no S3 store.')
-  const pictures = openS3Pictures(openS3Client(s3))
+  const pictures = kind === 'folder' ? openFolderPictures(uploadsDir) : openS3Pictures(openS3Client(requireS3(s3)))
   return isolated ? openKeptPictures(pictures) : pictures
+}
+
+function requireS3(s3: S3Settings | undefined): S3Settings {
+  if (s3 === undefined) throw new Error('The settings name no S3 store.')
+  return s3
 }
