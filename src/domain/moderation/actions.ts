@@ -6,11 +6,11 @@ import { readActionDetails } from '../../persistence/moderation/action-details.j
 import {
   type ActionFilter,
   type ActionRow,
-  existsAction,
   findActionsInForce,
   findActionsRestricting,
   findEndedActions,
   findLaterAction,
+  hasAction,
   listActions,
   lockAction,
   markNotUndoable,
@@ -93,7 +93,7 @@ export async function listModerationActions(
 
 export async function requireAction({ db }: Pick<Services, 'db'>, actor: Actor, id: number): Promise<void> {
   requirePower(actor, 'moderation')
-  if (!(await existsAction(db, id))) throw actionNotFound()
+  if (!(await hasAction(db, id))) throw actionNotFound()
 }
 
 /** Undoes an action with all its effects that no later action has changed. An action that was undone before stays as it is. */

@@ -50,7 +50,7 @@ export async function listActions(
   return readIdPage(query, page)
 }
 
-export async function existsAction(db: Knex, id: number): Promise<boolean> {
+export async function hasAction(db: Knex, id: number): Promise<boolean> {
   return (await db('moderation_actions').where({ id }).first('id')) !== undefined
 }
 

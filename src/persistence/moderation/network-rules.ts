@@ -50,7 +50,7 @@ export function listNetworkRules<Table extends NetworkRuleTable>(
   return readIdPage(db(table), page)
 }
 
-export async function existsNetworkRule(db: Knex, table: NetworkRuleTable, id: number): Promise<boolean> {
+export async function hasNetworkRule(db: Knex, table: NetworkRuleTable, id: number): Promise<boolean> {
   return (await db(table).where({ id }).first('id')) !== undefined
 }
 

@@ -3,7 +3,7 @@ import { overlapsNetworks, parseNetworkList, readNetwork } from '../../../networ
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import {
   deleteNetworkRule,
-  existsNetworkRule,
+  hasNetworkRule,
   IP_RULE_SEVERITIES,
   type IpRule,
   type IpRuleSeverity,
@@ -148,7 +148,7 @@ export async function requireNetworkRule(
   { table, id }: RuleKey<NetworkRuleTable>,
 ): Promise<void> {
   requirePower(actor, 'moderation')
-  if (!(await existsNetworkRule(db, table, id))) throw ruleNotFound()
+  if (!(await hasNetworkRule(db, table, id))) throw ruleNotFound()
 }
 
 /** Lists rules, newest first. */
