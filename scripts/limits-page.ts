@@ -6,7 +6,6 @@ import * as domainMail from '../src/domain/mail/limits.js'
 import * as domainModeration from '../src/domain/moderation/limits.js'
 import * as domainPeople from '../src/domain/people/limits.js'
 import * as domainPhotos from '../src/domain/photos/limits.js'
-import * as domainPosts from '../src/domain/posts/limits.js'
 import * as federationArchives from '../src/federation/archives/limits.js'
 import * as federationDiscovery from '../src/federation/discovery/limits.js'
 import * as federationInbound from '../src/federation/inbound/limits.js'
@@ -20,6 +19,7 @@ import * as persistenceNotifications from '../src/persistence/notifications/limi
 import * as persistenceOutbound from '../src/persistence/outbound/limits.js'
 import * as persistencePeople from '../src/persistence/people/limits.js'
 import * as persistencePhotos from '../src/persistence/photos/limits.js'
+import * as persistencePosts from '../src/persistence/posts/limits.js'
 import * as persistenceRetention from '../src/persistence/retention/limits.js'
 import * as protocolArchives from '../src/protocol/archives/limits.js'
 import * as protocolDiscovery from '../src/protocol/discovery/limits.js'
@@ -50,7 +50,7 @@ export const limitFiles: Readonly<Record<string, Readonly<Record<string, Group>>
   'src/web/routes/federation/limits.ts': webRoutesFederation,
   'src/domain/mail/limits.ts': domainMail,
   'src/domain/limits.ts': domain,
-  'src/domain/posts/limits.ts': domainPosts,
+  'src/persistence/posts/limits.ts': persistencePosts,
   'src/domain/moderation/limits.ts': domainModeration,
   'src/domain/people/limits.ts': domainPeople,
   'src/persistence/notifications/limits.ts': persistenceNotifications,

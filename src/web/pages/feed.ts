@@ -1,5 +1,5 @@
-import type { PublicPost } from '../../domain/posts/public-posts.js'
 import type { Person, Profile } from '../../persistence/models/person.js'
+import type { PublicPost } from '../../persistence/posts/public-posts.js'
 import { cleanText } from '../../protocol/xml/xml.js'
 import { presentName } from '../presenters/people.js'
 import { isNsfw, postTitle } from '../presenters/posts.js'

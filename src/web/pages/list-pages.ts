@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import type { PagePosition } from '../../domain/posts/public-posts.js'
 import type { Translate } from '../../languages/translate.js'
+import type { PagePosition } from '../../persistence/posts/public-posts.js'
 import type { ListPage } from '../../persistence/sql/id-page.js'
 import { queryText } from '../schemas/query-text.js'
 import { escapeHtml } from './html.js'

@@ -1,6 +1,6 @@
 import { Piscina } from 'piscina'
-import { findKnownNames, type PublicPost } from '../../domain/posts/public-posts.js'
 import type { LocaleSettings } from '../../languages/locales.js'
+import { findKnownNames, type PublicPost } from '../../persistence/posts/public-posts.js'
 import type { Services } from '../../services/services.js'
 import { HTTP_LIMITS } from '../server/limits.js'
 import { tooBusy } from '../server/request-faults.js'
@@ -55,7 +55,7 @@ export function openPageRenderer(services: Pick<Services, 'config' | 'db'>): Pag
     }
   }
 
-  const namedIn = async (texts: readonly string[]) => findKnownNames(services, await run('findNames', texts))
+  const namedIn = async (texts: readonly string[]) => findKnownNames(services.db, await run('findNames', texts))
 
   const podFields = { url, podName, uploadsBaseUrl }
 

@@ -1,6 +1,6 @@
-import type { PagePosition, PublicPost } from '../../domain/posts/public-posts.js'
 import type { Person, Profile } from '../../persistence/models/person.js'
 import type { Post } from '../../persistence/models/post.js'
+import type { PagePosition, PublicPost } from '../../persistence/posts/public-posts.js'
 import type { ListPage } from '../../persistence/sql/id-page.js'
 import { presentName } from '../presenters/people.js'
 import { buildSummary } from '../text/plain-text.js'

@@ -1,5 +1,5 @@
-import type { PagePosition, PublicPost } from '../../domain/posts/public-posts.js'
 import type { Post } from '../../persistence/models/post.js'
+import type { PagePosition, PublicPost } from '../../persistence/posts/public-posts.js'
 import type { ListPage } from '../../persistence/sql/id-page.js'
 import type { Names } from '../text/write-html.js'
 import { pageHead } from './head.js'

@@ -1,6 +1,6 @@
 import { hasWebUrl } from '../../domain/photos/photos.js'
-import type { PagePosition, PublicPost } from '../../domain/posts/public-posts.js'
 import type { Comment } from '../../persistence/models/comment.js'
+import type { PagePosition, PublicPost } from '../../persistence/posts/public-posts.js'
 import type { ListPage } from '../../persistence/sql/id-page.js'
 import { isNsfw, postTitle } from '../presenters/posts.js'
 import { buildSummary } from '../text/plain-text.js'

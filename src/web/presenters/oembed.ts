@@ -1,5 +1,5 @@
-import type { PublicPost } from '../../domain/posts/public-posts.js'
 import { inEnglish } from '../../languages/locales.js'
+import type { PublicPost } from '../../persistence/posts/public-posts.js'
 import { escapeHtml } from '../pages/html.js'
 import { buildSummary } from '../text/plain-text.js'
 import { presentName } from './people.js'

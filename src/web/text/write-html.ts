@@ -1,5 +1,5 @@
 import type { Env, RendererRule, Token } from 'markdown-it'
-import { PUBLIC_POST_LIMITS } from '../../domain/posts/limits.js'
+import { PUBLIC_POST_LIMITS } from '../../persistence/posts/limits.js'
 import { isUrl } from '../../protocol/is-url.js'
 import type { EntityLink, Mention } from '../../protocol/mentions.js'
 import { escapeHtml } from '../pages/html.js'

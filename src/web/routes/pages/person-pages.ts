@@ -1,11 +1,11 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { findMovedLocalPerson, listFormerAddresses, type MovedPerson } from '../../../domain/people/moved-people.js'
 import { findKnownPerson, findLocalPerson } from '../../../domain/people/people.js'
-import { findPublicPostPage, listPublicPosts, readPublicPosts } from '../../../domain/posts/public-posts.js'
 import { lookUpFollowUrl, readVisitorAccount } from '../../../federation/discovery/follow-url.js'
 import { lookUpPerson } from '../../../federation/discovery/lookups.js'
 import { podOrigin } from '../../../federation/discovery/pod-origin.js'
 import type { Person } from '../../../persistence/models/person.js'
+import { findPublicPostPage, listPublicPosts, readPublicPosts } from '../../../persistence/posts/public-posts.js'
 import { parseAddress } from '../../../protocol/address.js'
 import { isGuid } from '../../../protocol/values.js'
 import { followPage } from '../../pages/follow-page.js'
@@ -53,7 +53,7 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
     const { profile } = person
     if (profile === undefined) throw new Error(`Person ${person.guid} has no profile.`)
     const position = readPosition(request)
-    const list = await findPublicPostPage(services, person.id, position)
+    const list = await findPublicPostPage(services.db, person.id, position)
     const formerAddresses = await listFormerAddresses(services, person.id)
     const { language } = textsFor(request, reply)
     const key = JSON.stringify(['person', language, person.guid, person.name, profile, formerAddresses, list, position])
@@ -62,7 +62,7 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
         person,
         profile,
         formerAddresses,
-        posts: await readPublicPosts(services, list),
+        posts: await readPublicPosts(services.db, list),
         list,
         position,
       }),
@@ -93,7 +93,7 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
     if ((await findMove(knownPerson)) !== undefined) return []
     const person = requireOpen(knownPerson)
     if (person.podId !== null) throw unknownPerson()
-    const posts = await listPublicPosts(services, person.id, readMaxTime(queryText(request, 'max_time')))
+    const posts = await listPublicPosts(services.db, person.id, readMaxTime(queryText(request, 'max_time')))
     return reply.type('application/json; charset=utf-8').send(posts.map(presentStreamItem))
   })
 
@@ -119,11 +119,15 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
     const { profile } = person
     if (person.podId !== null || profile === undefined) throw unknownPerson()
     if (!isFeed) return reply.redirect(`${url}/people/${person.guid}`, 302)
-    const list = await findPublicPostPage(services, person.id)
+    const list = await findPublicPostPage(services.db, person.id)
     const { language } = textsFor(request, reply)
     const key = JSON.stringify(['feed', language, person.guid, person.name, profile, list])
     const feed = await app.publicPages.cache.get(key, async () =>
-      app.publicPages.renderer.personFeed(language, { person, profile, posts: await readPublicPosts(services, list) }),
+      app.publicPages.renderer.personFeed(language, {
+        person,
+        profile,
+        posts: await readPublicPosts(services.db, list),
+      }),
     )
     return reply.type('application/atom+xml; charset=utf-8').send(feed)
   })

@@ -1,13 +1,13 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { normaliseSearchedTag, normaliseTagName } from '../../../domain/posts/tags.js'
+import type { Post } from '../../../persistence/models/post.js'
 import {
   findPublicPost,
   findPublicStreamPage,
   findTagPostPage,
   type PagePosition,
   readPublicPosts,
-} from '../../../domain/posts/public-posts.js'
-import { normaliseSearchedTag, normaliseTagName } from '../../../domain/posts/tags.js'
-import type { Post } from '../../../persistence/models/post.js'
+} from '../../../persistence/posts/public-posts.js'
 import type { ListPage } from '../../../persistence/sql/id-page.js'
 import { isGuid } from '../../../protocol/values.js'
 import { textsFor } from '../../pages/language/request-language.js'
@@ -34,7 +34,11 @@ export const postListPageRoutes: FastifyPluginAsync = async (app) => {
     const { language } = textsFor(request, reply)
     const key = JSON.stringify(['posts', language, data, list])
     const html = await app.publicPages.cache.get(key, async () =>
-      app.publicPages.renderer.postListPage(language, { ...data, list, posts: await readPublicPosts(services, list) }),
+      app.publicPages.renderer.postListPage(language, {
+        ...data,
+        list,
+        posts: await readPublicPosts(services.db, list),
+      }),
     )
     return reply.type('text/html; charset=utf-8').send(html)
   }
@@ -43,7 +47,7 @@ export const postListPageRoutes: FastifyPluginAsync = async (app) => {
     const tag = readTag(request.params.name)
     if (tag === undefined) throw pageFault(404, 'error.no_tag')
     const position = readPosition(request)
-    return sendList(request, reply, await findTagPostPage(services, tag, position), {
+    return sendList(request, reply, await findTagPostPage(services.db, tag, position), {
       tag,
       path: tagPath(tag),
       position,
@@ -52,7 +56,7 @@ export const postListPageRoutes: FastifyPluginAsync = async (app) => {
 
   app.get('/public', { config, schema }, async (request, reply) => {
     const position = readPosition(request)
-    return sendList(request, reply, await findPublicStreamPage(services, position), {
+    return sendList(request, reply, await findPublicStreamPage(services.db, position), {
       tag: undefined,
       path: '/public',
       position,
@@ -64,7 +68,7 @@ export const postListPageRoutes: FastifyPluginAsync = async (app) => {
     if (format !== 'json') throw new RequestFault(501, 'The only format is json.')
     const [prefix, guid = ''] = (queryText(request, 'url') ?? '').split(/(?<=\/(?:posts|p)\/)/)
     const isPostUrl = (prefix === `${url}/posts/` || prefix === `${url}/p/`) && isGuid(guid)
-    const publicPost = isPostUrl ? await findPublicPost(services, guid) : undefined
+    const publicPost = isPostUrl ? await findPublicPost(services.db, guid) : undefined
     if (publicPost?.author.podId !== null || publicPost.author.closedAt !== null) {
       throw new RequestFault(404, 'This is not the address of a public post of this pod.')
     }

@@ -1,13 +1,13 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { podOrigin } from '../../../federation/discovery/pod-origin.js'
+import { type EntityAuthor, findFetchableEntity, findPublicGuid } from '../../../persistence/outbound/find-fetchable.js'
 import {
   findCommentPage,
   findCommentPosition,
   findPublicPost,
   type PagePosition,
   type PublicPost,
-} from '../../../domain/posts/public-posts.js'
-import { podOrigin } from '../../../federation/discovery/pod-origin.js'
-import { type EntityAuthor, findFetchableEntity, findPublicGuid } from '../../../persistence/outbound/find-fetchable.js'
+} from '../../../persistence/posts/public-posts.js'
 import { isGuid } from '../../../protocol/values.js'
 import { textsFor } from '../../pages/language/request-language.js'
 import { readPosition } from '../../pages/list-pages.js'
@@ -42,7 +42,7 @@ export const postPageRoutes: FastifyPluginAsync = async (app) => {
     if (entity === undefined || entity.author.isClosed) throw noPost()
     if (entity.author.pod !== null) return reply.redirect(addressAtPod(entity.author.pod, guid), 302)
 
-    const publicPost = await findPublicPost(services, guid)
+    const publicPost = await findPublicPost(services.db, guid)
     if (publicPost === undefined) throw noPost()
     reply.header('vary', 'accept')
     if (wantsJson(request)) {
@@ -50,13 +50,13 @@ export const postPageRoutes: FastifyPluginAsync = async (app) => {
     }
     const comment = queryText(request, 'comment')
     const position = isGuid(comment ?? '')
-      ? await findCommentPosition(services, publicPost.post, comment ?? '')
+      ? await findCommentPosition(services.db, publicPost.post, comment ?? '')
       : readPosition(request)
     const { language } = textsFor(request, reply)
     const html = await app.publicPages.cache.get(keyOf(publicPost, position, language), async () =>
       app.publicPages.renderer.postPage(language, {
         shared: publicPost,
-        comments: await findCommentPage(services, publicPost.post, position),
+        comments: await findCommentPage(services.db, publicPost.post, position),
         position,
       }),
     )

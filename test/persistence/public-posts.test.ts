@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { listPublicPosts } from '../../src/domain/posts/public-posts.js'
 import type { Person } from '../../src/persistence/models/person.js'
+import { listPublicPosts } from '../../src/persistence/posts/public-posts.js'
 import { countQueries } from '../support/assertions/statement-count.js'
 import { addPost } from '../support/databases/rows.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
@@ -16,7 +16,7 @@ describe('the public posts of a person', () => {
   afterAll(() => test.close())
 
   const reshareOf = (person: Person, rootId: number) => addPost(test.pod, person, { type: 'Reshare', text: '', rootId })
-  const list = (person: Person) => listPublicPosts(test.pod, person.id)
+  const list = (person: Person) => listPublicPosts(test.pod.db, person.id)
 
   it('have the roots of reshares, also of reshares of reshares, but not private ones', async () => {
     const sharer = await addRemotePerson(test.pod, 'sam@shares.example')

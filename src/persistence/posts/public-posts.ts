@@ -1,13 +1,13 @@
+import type { Knex } from 'knex'
 import { type QueryBuilder, raw } from 'objection'
-import { Comment } from '../../persistence/models/comment.js'
-import { Person } from '../../persistence/models/person.js'
-import { Post } from '../../persistence/models/post.js'
-import { findNewestAddresses } from '../../persistence/people/moved-people.js'
-import { isRestrictedSql } from '../../persistence/people/restricted-people.js'
-import { isAuthorUnblockedSql } from '../../persistence/posts/visibility.js'
-import type { ListPage } from '../../persistence/sql/id-page.js'
-import type { Services } from '../../services/services.js'
+import { Comment } from '../models/comment.js'
+import { Person } from '../models/person.js'
+import { Post } from '../models/post.js'
+import { findNewestAddresses } from '../people/moved-people.js'
+import { isRestrictedSql } from '../people/restricted-people.js'
+import type { ListPage } from '../sql/id-page.js'
 import { PUBLIC_POST_LIMITS } from './limits.js'
+import { isAuthorUnblockedSql } from './visibility.js'
 
 /** A public post with its photos, poll, location and mentions. */
 export interface PublicPost {
@@ -18,22 +18,18 @@ export interface PublicPost {
 }
 
 /** Undefined: the post is unknown or not public. */
-export async function findPublicPost(services: Pick<Services, 'db'>, guid: string): Promise<PublicPost | undefined> {
+export async function findPublicPost(db: Knex, guid: string): Promise<PublicPost | undefined> {
   const [post] = await readPosts(
-    services,
-    Post.query(services.db).where({ guid, public: true }).whereRaw(isAuthorUnblockedSql('posts.author_id')),
+    db,
+    Post.query(db).where({ guid, public: true }).whereRaw(isAuthorUnblockedSql('posts.author_id')),
   )
   return post
 }
 
 /** Lists public posts of a person, newest first. */
-export function listPublicPosts(
-  services: Pick<Services, 'db'>,
-  personId: number,
-  before?: Date,
-): Promise<readonly PublicPost[]> {
-  const newest = orderByTime(queryPublicPosts(services, personId), 'desc').limit(PUBLIC_POST_LIMITS.postsOfPerson)
-  return readPosts(services, before === undefined ? newest : newest.where('createdAt', '<', before))
+export function listPublicPosts(db: Knex, personId: number, before?: Date): Promise<readonly PublicPost[]> {
+  const newest = orderByTime(queryPublicPosts(db, personId), 'desc').limit(PUBLIC_POST_LIMITS.postsOfPerson)
+  return readPosts(db, before === undefined ? newest : newest.where('createdAt', '<', before))
 }
 
 /** The position of a page: before or after this item, which may have been deleted, or from it on. */
@@ -47,20 +43,9 @@ export interface PagePosition {
  * Finds a page of a person's public posts, newest first, without texts. Guids and counters are enough for an ETag: they differ when
  * a post is added, deleted or answered.
  */
-export async function findPublicPostPage(
-  services: Pick<Services, 'db'>,
-  personId: number,
-  position?: PagePosition,
-): Promise<ListPage<Post>> {
+export async function findPublicPostPage(db: Knex, personId: number, position?: PagePosition): Promise<ListPage<Post>> {
   const posts = () =>
-    queryPublicPosts(services, personId).select(
-      'id',
-      'guid',
-      'createdAt',
-      'commentsCount',
-      'likesCount',
-      'resharesCount',
-    )
+    queryPublicPosts(db, personId).select('id', 'guid', 'createdAt', 'commentsCount', 'likesCount', 'resharesCount')
   return readPage(posts, { position, first: 'newest', limit: PUBLIC_POST_LIMITS.postsOfPerson })
 }
 
@@ -68,11 +53,7 @@ export async function findPublicPostPage(
  * Finds a page of the public posts with a tag, newest first. The scan of the index `taggings_of_tag` ends with the page, whatever the
  * number of posts.
  */
-export async function findTagPostPage(
-  services: Pick<Services, 'db'>,
-  tag: string,
-  position?: PagePosition,
-): Promise<ListPage<Post>> {
+export async function findTagPostPage(db: Knex, tag: string, position?: PagePosition): Promise<ListPage<Post>> {
   const postsWithTag = raw(
     `(select taggings.post_id as id, taggings.created_at from taggings
       where taggings.tag_id = (select tags.id from tags where tags.name = ?) and taggings.post_id is not null
@@ -81,33 +62,27 @@ export async function findTagPostPage(
         )) as posts`,
     [tag],
   )
-  const posts = () => Post.query(services.db).from(postsWithTag).select('id', 'createdAt')
+  const posts = () => Post.query(db).from(postsWithTag).select('id', 'createdAt')
   return readPage(posts, { position, first: 'newest', limit: PUBLIC_POST_LIMITS.postsOnListPage })
 }
 
 /** Finds a page of all public posts that this pod has, newest first. Index `posts_newest`. */
-export async function findPublicStreamPage(
-  services: Pick<Services, 'db'>,
-  position?: PagePosition,
-): Promise<ListPage<Post>> {
+export async function findPublicStreamPage(db: Knex, position?: PagePosition): Promise<ListPage<Post>> {
   const posts = () =>
-    Post.query(services.db).select('id', 'createdAt').where({ public: true }).whereRaw(AUTHOR_IS_UNRESTRICTED_SQL)
+    Post.query(db).select('id', 'createdAt').where({ public: true }).whereRaw(AUTHOR_IS_UNRESTRICTED_SQL)
   return readPage(posts, { position, first: 'newest', limit: PUBLIC_POST_LIMITS.postsOnListPage })
 }
 
 const AUTHOR_IS_UNRESTRICTED_SQL = `not ${isRestrictedSql('posts.author_id')}`
 
 /** Reads the complete posts of a page, in its order. Posts that were deleted in the meantime are left out. */
-export async function readPublicPosts(
-  services: Pick<Services, 'db'>,
-  page: ListPage<Post>,
-): Promise<readonly PublicPost[]> {
+export async function readPublicPosts(db: Knex, page: ListPage<Post>): Promise<readonly PublicPost[]> {
   const ids = page.items.map(({ id }) => id)
-  return ids.length === 0 ? [] : readPosts(services, orderByTime(Post.query(services.db).whereIn('id', ids), 'desc'))
+  return ids.length === 0 ? [] : readPosts(db, orderByTime(Post.query(db).whereIn('id', ids), 'desc'))
 }
 
-function queryPublicPosts(services: Pick<Services, 'db'>, personId: number): QueryBuilder<Post> {
-  return Post.query(services.db).where({ authorId: personId, public: true })
+function queryPublicPosts(db: Knex, personId: number): QueryBuilder<Post> {
+  return Post.query(db).where({ authorId: personId, public: true })
 }
 
 type PostOrComment = Post | Comment
@@ -167,30 +142,27 @@ function limitToSide<Item extends PostOrComment>(
   return query.whereRaw(`(created_at, id) ${COMPARISONS[side]} (?, ?)`, [time, id])
 }
 
-async function readPosts(services: Pick<Services, 'db'>, which: QueryBuilder<Post>): Promise<readonly PublicPost[]> {
+async function readPosts(db: Knex, which: QueryBuilder<Post>): Promise<readonly PublicPost[]> {
   const posts = await which
     .withGraphFetched('[author.profile, photos, location, poll.answers, mentionedPeople]')
     .modifyGraph('photos', (photos) => photos.orderBy(['position', 'id']))
     .modifyGraph('poll.answers', (answers) => answers.orderBy('position'))
   const reshares = posts.filter(({ type }) => type === 'Reshare')
-  const roots = reshares.length === 0 ? undefined : await readRoots(services, reshares)
+  const roots = reshares.length === 0 ? undefined : await readRoots(db, reshares)
   return posts.flatMap((post) =>
     post.author === undefined ? [] : [{ post, author: post.author, root: roots?.get(post.id) }],
   )
 }
 
 /** Reads the public roots of reshares, by the id of the reshare. */
-async function readRoots(
-  services: Pick<Services, 'db'>,
-  reshares: readonly Post[],
-): Promise<ReadonlyMap<number, PublicPost | undefined>> {
+async function readRoots(db: Knex, reshares: readonly Post[]): Promise<ReadonlyMap<number, PublicPost | undefined>> {
   const rootIds = await Post.findRootIds(
-    services.db,
+    db,
     reshares.map(({ id }) => id),
   )
   const isReadable = isAuthorUnblockedSql('posts.author_id')
-  const query = Post.query(services.db).whereIn('id', [...new Set(rootIds.values())])
-  const roots = await readPosts(services, query.where({ public: true }).whereRaw(isReadable))
+  const query = Post.query(db).whereIn('id', [...new Set(rootIds.values())])
+  const roots = await readPosts(db, query.where({ public: true }).whereRaw(isReadable))
   const rootOfId = new Map(roots.map((root) => [root.post.id, root]))
   return new Map([...rootIds].map(([id, rootId]) => [id, rootOfId.get(rootId)]))
 }
@@ -199,13 +171,9 @@ async function readRoots(
  * Finds a page of comments, oldest first, with authors and the beginning of each text. One character more than is displayed is read,
  * so that the page can mark a cut. Fifty complete comments can take 13 MB.
  */
-export async function findCommentPage(
-  services: Pick<Services, 'db'>,
-  post: Post,
-  position?: PagePosition,
-): Promise<ListPage<Comment>> {
+export async function findCommentPage(db: Knex, post: Post, position?: PagePosition): Promise<ListPage<Comment>> {
   const comments = () =>
-    Comment.query(services.db)
+    Comment.query(db)
       .select('id', 'guid', 'authorId', 'createdAt')
       .select(raw('left(text, ?)', [PUBLIC_POST_LIMITS.excerptCharacters + 1]).as('text'))
       .where({ postId: post.id, hidden: false })
@@ -216,11 +184,11 @@ export async function findCommentPage(
 
 /** Finds the position of the page that begins with this comment. Undefined: the post has no such comment. */
 export async function findCommentPosition(
-  services: Pick<Services, 'db'>,
+  db: Knex,
   post: Pick<Post, 'id'>,
   guid: string,
 ): Promise<PagePosition | undefined> {
-  const comment = await Comment.query(services.db)
+  const comment = await Comment.query(db)
     .select('id', 'createdAt')
     .findOne({ postId: post.id, guid, hidden: false })
     .whereRaw(isAuthorUnblockedSql('comments.author_id'))
@@ -238,16 +206,16 @@ interface KnownNames {
 
 /** Finds the known people and public posts among addresses, also those of authors of linked posts, and guids. */
 export async function findKnownNames(
-  services: Pick<Services, 'db'>,
+  db: Knex,
   { addresses, guids }: { readonly addresses: readonly string[]; readonly guids: readonly string[] },
 ): Promise<KnownNames> {
   const named = addresses.slice(0, PUBLIC_POST_LIMITS.namesOnPage)
-  const newest = named.length === 0 ? new Map<string, string>() : await findNewestAddresses(services.db, named)
+  const newest = named.length === 0 ? new Map<string, string>() : await findNewestAddresses(db, named)
   const [people, posts] = await Promise.all([
-    named.length === 0 ? [] : Person.byAddresses(services.db, [...named, ...newest.values()]),
+    named.length === 0 ? [] : Person.byAddresses(db, [...named, ...newest.values()]),
     guids.length === 0
       ? []
-      : Post.query(services.db)
+      : Post.query(db)
           .where({ 'posts.public': true })
           .whereIn('posts.guid', guids.slice(0, PUBLIC_POST_LIMITS.namesOnPage))
           .withGraphFetched('author'),
