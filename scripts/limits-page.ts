@@ -498,7 +498,7 @@ const elsewhere: readonly (readonly [what: string, file: string, name: string, b
   ['people shown with a notification', 'src/persistence/notifications/list-notifications.ts', 'MAX_ACTORS', 'left out'],
   [
     'ms until the queue has acknowledged',
-    'src/jobs/queues/add-jobs.ts',
+    'src/jobs/queues/queue-client.ts',
     'ACKNOWLEDGED_WITHIN_MS',
     '503 with `Retry-After`',
   ],

@@ -26,7 +26,9 @@ export interface QueueTimeouts {
   readonly addMs: number
 }
 
-export const QUEUE_TIMEOUTS: QueueTimeouts = { requestMs: 5_000, addMs: 1_000 }
+const ACKNOWLEDGED_WITHIN_MS = 1_000
+
+export const QUEUE_TIMEOUTS: QueueTimeouts = { requestMs: 5_000, addMs: ACKNOWLEDGED_WITHIN_MS }
 /** Timeout of the request that distinguishes an outage from a single failure. */
 const HEALTH_CHECK_WITHIN_MS = 2_000
 const CLOSED_WITHIN_MS = 1_000
