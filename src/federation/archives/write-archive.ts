@@ -54,7 +54,7 @@ export interface ArchiveOptions {
 const PAGE = 500
 /** Conversations that are read at once, with all their messages. */
 const CONVERSATIONS_BATCH_SIZE = 20
-/** Posts whose comments and likes are read at once. */
+/** Posts that are written at once, each with all its readers, and posts whose comments and likes are read at once. */
 const POST_BATCH_SIZE = 100
 
 const RELAYABLE_KINDS: readonly ArchivedRelayableKind[] = ['comment', 'like', 'likeOfComment', 'vote']
@@ -163,7 +163,7 @@ class ArchiveSections {
     return this.#section('posts', async function* (this: ArchiveSections) {
       const { db, config } = this.#source
       const followers = await findFollowerPods(db, this.#owner.user.id)
-      for await (const rows of archivedPosts(db, this.#postsQuery())) {
+      for await (const rows of archivedPosts(db, { ...this.#postsQuery(), limit: POST_BATCH_SIZE })) {
         const entities = await postEntities(
           this.#source,
           rows.map(({ guid }) => guid),
