@@ -25,14 +25,14 @@ import {
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { Person } from '../../../persistence/models/person.js'
 import { refreshStreamsOfPerson } from '../../../persistence/people/move-person.js'
-import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
+import { ArchiveError, type ArchiveFault } from '../../../protocol/archives/archive-fault.js'
 import { DAY_MS } from '../../../protocol/durations.js'
 import { readPrivateKey } from '../../../protocol/signatures/rsa.js'
 import type { Services } from '../../../services/services.js'
 import { IMPORT_LIMITS } from '../limits.js'
 import { announceMove } from '../moves/announce-move.js'
 import { applyEarlierMoves, listEarlierMoves, verifyEarlierMoves } from '../moves/earlier-moves.js'
-import { applyMove, signMove } from '../moves/move-account.js'
+import { applyMove, requireMovable, signMove } from '../moves/move-account.js'
 import { readItems } from '../reading/items-of-version.js'
 import { deleteSpool, spooledBatches } from '../reading/spool-archive.js'
 import { importFolder, openPhotosOf } from './begin-import.js'
@@ -44,6 +44,7 @@ import { importProfile, importSettings } from './import-profile.js'
 import { openImportContext } from './import-run-context.js'
 import { type BatchImporter, CONTENT_IMPORTERS, PRIVATE_IMPORTERS, RELATION_IMPORTERS } from './list-importers.js'
 import { keepForRetry } from './retry-items.js'
+import { undoImport } from './stop-import.js'
 
 interface ImportProgress {
   readonly section: string
@@ -156,9 +157,16 @@ class TurnOver extends Error {
 /** The reason of an import whose attempts all end at the same place. */
 const CRASHED = 'crashed'
 
+/** The archive belongs to another account. Both are found before the move at the latest. */
+const FAULTS_OF_OWNER: ReadonlySet<string> = new Set<ArchiveFault>(['key_mismatch', 'moved_elsewhere'])
+
 /** Fails the import, or lets the next attempt continue at the cursor after the time limit of a dead worker. */
 async function endAttempt(services: Services, claimed: ArchiveImport, error: unknown): Promise<void> {
-  if (error instanceof ArchiveError) return failImport(services, claimed, error.fault, error)
+  if (error instanceof ArchiveError) {
+    // Of another person's archive nothing stays, as if its check had refused it.
+    if (FAULTS_OF_OWNER.has(error.fault)) await undoImport(services, claimed)
+    return failImport(services, claimed, error.fault, error)
+  }
   if (error instanceof Refusal) return failImport(services, claimed, error.reason, error)
   if (hasCode(error, 'ENOSPC', 'EDQUOT')) return failImport(services, claimed, 'no_space', error)
   services.log.warn({ err: error, import: claimed.id }, 'archive import interrupted')
@@ -291,9 +299,10 @@ class ImportRun {
   async #move(): Promise<void> {
     const { sealedKey, userId, oldAddress } = this.#import
     if (sealedKey === null) return // an earlier attempt has signed it
-    await this.#importProfile('move')
     const oldKey = readPrivateKey(this.#services.secrets.decrypt(sealedKey, `user ${userId}`))
     if (oldKey === undefined) throw new Error('The key of the archive cannot be parsed.')
+    await requireMovable(this.#services.db, { oldAddress, oldKey, newPersonId: this.#context.user.personId })
+    await this.#importProfile('move')
     const move = await signMove(this.#services, {
       user: this.#context.user,
       oldAddress,

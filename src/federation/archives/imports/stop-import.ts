@@ -15,6 +15,7 @@ import { startSharing, stopReceiving, stopSharing } from '../../../persistence/c
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { Person } from '../../../persistence/models/person.js'
 import { Tag } from '../../../persistence/models/tag.js'
+import { User } from '../../../persistence/models/user.js'
 import type { Services } from '../../../services/services.js'
 import type { ImportingUser } from '../owner.js'
 import { deleteSpool } from '../reading/spool-archive.js'
@@ -41,34 +42,54 @@ export async function pauseImport(
 
 /** Cancels an import before the move, and undoes its changes. Nothing is sent, because nothing was sent before. */
 export async function cancelImport(services: Services, user: ImportingUser, uid: string): Promise<void> {
-  const { userId, personId } = user
+  const { userId } = user
   const files = await inRequestTransaction(services, async (transaction) => {
     const archiveImport = await requireUnfinished(transaction, { userId, uid })
     if (!isCancellable(archiveImport)) {
       throw new Refusal('import_beyond_cancel', 'The import is too far: it can only be paused.')
     }
-    const { guid } = await Person.query(transaction).findById(personId).throwIfNotFound()
-    const names: string[] = []
-    for await (const page of listImportedPhotoNames(transaction, archiveImport.id, CHANGES_BATCH_SIZE, ['imported'])) {
-      names.push(...page.map((name) => importedPhotoName(guid, name)))
-    }
-    for await (const changes of listChanges(transaction, archiveImport.id, CHANGES_BATCH_SIZE)) {
-      await undoChanges(transaction, user, changes)
-    }
-    await deleteChanges(transaction, archiveImport.id)
+    const names = await undoAll(transaction, user, archiveImport.id)
     await cancelImportRow(transaction, archiveImport.id, services.now())
     return names
   })
-  await services.pictures.delete(files.flatMap((name) => listPhotoFiles(name)))
+  await services.pictures.delete(files)
   await deleteSpool(importFolder(services, { uid }))
+}
+
+/** Undoes the changes of an import that fails before the move. */
+export async function undoImport(
+  services: Services,
+  { id, userId }: Pick<ArchiveImport, 'id' | 'userId'>,
+): Promise<void> {
+  const files = await inRequestTransaction(services, async (transaction) => {
+    const { personId } = await User.query(transaction).findById(userId).throwIfNotFound()
+    return undoAll(transaction, { userId, personId }, id)
+  })
+  await services.pictures.delete(files)
 }
 
 const CHANGES_BATCH_SIZE = 500
 
+type ChangedUser = Pick<ImportingUser, 'userId' | 'personId'>
+
+/** Returns the files of the imported photos, which nothing refers to afterwards. */
+async function undoAll(transaction: Knex.Transaction, user: ChangedUser, importId: number): Promise<readonly string[]> {
+  const { guid } = await Person.query(transaction).findById(user.personId).throwIfNotFound()
+  const names: string[] = []
+  for await (const page of listImportedPhotoNames(transaction, importId, CHANGES_BATCH_SIZE, ['imported'])) {
+    names.push(...page.map((name) => importedPhotoName(guid, name)))
+  }
+  for await (const changes of listChanges(transaction, importId, CHANGES_BATCH_SIZE)) {
+    await undoChanges(transaction, user, changes)
+  }
+  await deleteChanges(transaction, importId)
+  return names.flatMap((name) => listPhotoFiles(name))
+}
+
 /** Undoes a page of changes, the last one first: each kind with few statements. */
 async function undoChanges(
   transaction: Knex.Transaction,
-  { userId, personId }: ImportingUser,
+  { userId, personId }: ChangedUser,
   changes: readonly ImportChange[],
 ): Promise<void> {
   const changesOf = <Kind extends ImportChange['kind']>(...kinds: readonly Kind[]) =>

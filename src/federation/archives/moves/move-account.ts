@@ -60,23 +60,34 @@ export async function signMove(
 }
 
 /**
- * Closes the old account on this pod and moves everything that refers to it. An account that this pod does not know has only its row.
- * The key of the archive is compared again: the account may have become known since the import began.
+ * Whether a move is applied already, and the old account if this pod knows it. Throws an `ArchiveError` if it belongs to another user or
+ * has moved to another account: it may have become known since the import began.
  */
+export async function requireMovable(
+  db: Knex,
+  { oldAddress, oldKey, newPersonId }: Pick<MoveRequest, 'oldAddress' | 'oldKey'> & Pick<AccountMove, 'newPersonId'>,
+): Promise<{ readonly isApplied: boolean; readonly old: Person | undefined }> {
+  const old = await Person.query(db).findOne({ address: oldAddress }).forNoKeyUpdate()
+  if (old !== undefined && !isSameKey(createPublicKey(oldKey), old.publicKey)) {
+    throw new ArchiveError('key_mismatch', `The key of the archive is not the key of ${oldAddress}.`)
+  }
+  const before = await findMoveOfPerson(db, oldAddress)
+  const isDecided = before !== undefined && (before.isProven || old === undefined)
+  if (isDecided && Number(before.newPersonId) !== newPersonId) {
+    throw new ArchiveError('moved_elsewhere', `${oldAddress} has moved to another account.`)
+  }
+  return { isApplied: isDecided, old }
+}
+
+/** Closes the old account on this pod and moves everything that refers to it. An account that this pod does not know has only its row. */
 export async function applyMove(
   services: Pick<Services, 'config' | 'jobs'>,
   transaction: Knex.Transaction,
   { oldKey, ...move }: Omit<AccountMove, 'oldPersonId'> & Pick<MoveRequest, 'oldKey'>,
   now: Date,
 ): Promise<void> {
-  const old = await Person.query(transaction).findOne({ address: move.oldAddress }).forNoKeyUpdate()
-  if (old !== undefined && !isSameKey(createPublicKey(oldKey), old.publicKey)) {
-    throw new ArchiveError('key_mismatch', `The key of the archive is not the key of ${move.oldAddress}.`)
-  }
-  const before = await findMoveOfPerson(transaction, move.oldAddress)
-  const isDecided = before !== undefined && (before.isProven || old === undefined)
-  if (isDecided && Number(before.newPersonId) === move.newPersonId) return
-  if (isDecided) throw new ArchiveError('moved_elsewhere', `${move.oldAddress} has moved to another account.`)
+  const { isApplied, old } = await requireMovable(transaction, { ...move, oldKey })
+  if (isApplied) return
   await insertMove(transaction, { ...move, oldPersonId: old?.id ?? null })
   if (old === undefined) return
   await movePerson(services, transaction, { from: old.id, to: move.newPersonId })
