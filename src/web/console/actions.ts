@@ -155,7 +155,10 @@ function previewIn({ details: { preview } }: Refusal): Preview {
 /** The counts of a preview, as the admin API names them. */
 export function previewList(preview: object): Markup {
   return detailList(
-    Object.entries(preview).map(([name, value]) => [wordsOfName(name), html`<bdi>${textOf(value)}</bdi>`] as const),
+    Object.entries(preview).map(([name, value]) => {
+      const text = name === 'port' ? String(value ?? 'all') : textOf(value)
+      return [wordsOfName(name), html`<bdi>${text}</bdi>`] as const
+    }),
   )
 }
 

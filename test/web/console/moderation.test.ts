@@ -287,6 +287,8 @@ describe('a rule for pods', () => {
     const preview = await sendTo(mod, '/admin/rules/preview', form)
     expect([preview.statusCode, await console.pod.db('pod_rules').pluck('domain')]).toEqual([200, []])
     expect(preview.body).toContain('<h1>Preview: new.example</h1>')
+    expect(preview.body).toContain('<bdi>all</bdi>')
+    expect((await sendTo(mod, '/admin/rules/preview', { ...form, port: '4320' })).body).toContain('<bdi>4320</bdi>')
     await mod.submit({ ...form, state: 'limited' }, '/admin/rules')
 
     expect(mod.page.body).toContain('<h1>new.example: limited</h1>')
