@@ -172,7 +172,7 @@ it.each([
 ] as const)(
   '%s cases about people of a pod are found in their order without reading all cases',
   async (_what, domain, count) => {
-    const { result, scanned } = await scannedBy(() => listCases(db, { domain }, null, { offset: 0, limit: 50 }))
+    const { result, scanned } = await scannedBy(() => listCases(db, { domain }, null, { limit: 50 }))
 
     expect(result).toHaveLength(count)
     expect(result.map(({ reporterCount }) => reporterCount)).toEqual(

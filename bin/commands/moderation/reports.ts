@@ -103,7 +103,7 @@ export function reportCommands(program: Command): void {
 async function list({ state, limit, ...options }: ListOptions): Promise<void> {
   const cases = await withPod(async (services) => {
     const actor = await getActor(services, options, 'moderation')
-    const { items } = await listModerationCases(services, actor, { states: state }, { offset: 0, limit })
+    const { items } = await listModerationCases(services, actor, { states: state }, { limit })
     return items.map((each) => presentListedCase(each, services.config))
   })
   const rows = cases.map(({ id, state: now, target, reporter_count: reporters, first_reported_at: since }) => [

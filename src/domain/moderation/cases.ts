@@ -5,6 +5,8 @@ import {
   type CaseAction,
   type CaseEvent,
   type CaseFilter,
+  type CasePage,
+  type CasePosition,
   type CaseReport,
   type CaseRow,
   countCaseDecisions,
@@ -17,10 +19,10 @@ import {
   type ListedCaseRow,
   listCaseActions,
   listCases,
+  positionOfCase,
   readCaseHistory,
   releaseIdleCases,
 } from '../../persistence/moderation/cases.js'
-import { type OffsetPage, type Page, toPage } from '../../persistence/sql/keyset-page.js'
 import { DAY_MS } from '../../protocol/durations.js'
 import type { ModerationServices, Services } from '../../services/services.js'
 import { enqueueLiveEvent } from '../notifications/enqueue-live-events.js'
@@ -35,6 +37,13 @@ export type ListedCase = ListedCaseRow
 export interface CaseWithActions extends ListedCase {
   /** The actions that name the case, oldest first. */
   readonly actions: readonly CaseAction[]
+}
+
+export interface CaseList {
+  readonly items: readonly CaseWithActions[]
+  /** The cases before and after which the neighbouring pages are; undefined: there is no such page. */
+  readonly previous: CasePosition | undefined
+  readonly next: CasePosition | undefined
 }
 
 export interface CaseDetails extends CaseRow, CaseWithActions {
@@ -52,19 +61,26 @@ export async function listModerationCases(
   services: ModerationServices,
   actor: Actor,
   filter: CaseFilter,
-  page: OffsetPage,
-): Promise<Page<CaseWithActions>> {
+  page: CasePage,
+): Promise<CaseList> {
   requirePower(actor, 'moderation')
   await releaseIdle(services)
   const rows = await listCases(services.db, filter, excludedAuthorFor(actor), { ...page, limit: page.limit + 1 })
-  const { items, ...found } = toPage(rows, page)
+  const isBackward = page.after === undefined && page.before !== undefined
+  const isCut = rows.length > page.limit
+  const items = isBackward && isCut ? rows.slice(1) : rows.slice(0, page.limit)
+  const [first, last] = [items[0], items.at(-1)]
   const ids = items.map(({ id }) => id)
   const actions = await listCaseActions(services.db, ids)
   const casesWithActions = items.map((each) => ({
     ...each,
     actions: actions.filter(({ caseId }) => caseId === each.id),
   }))
-  return { ...found, items: casesWithActions }
+  return {
+    items: casesWithActions,
+    previous: first && (isBackward ? isCut : page.after !== undefined) ? positionOfCase(first) : undefined,
+    next: last && (isBackward || isCut) ? positionOfCase(last) : undefined,
+  }
 }
 
 /** Reads a case with its text, reports and history. Reading the text of private content is recorded in the audit log. */

@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
 import { queryRow } from '../database/database.js'
-import type { OffsetPage } from '../sql/keyset-page.js'
 import { PEOPLE_NAMED_SQL } from './people-records.js'
 
 export const CASE_TARGETS = ['post', 'comment', 'person', 'message', 'cluster'] as const
@@ -170,20 +169,52 @@ export type ExcludedAuthor = number | null
 export const IS_NOT_ABOUT_AUTHOR_SQL = `(case_id is null or not exists (
   select from moderation_cases as cases where cases.id = case_id and cases.author_id = ?))`
 
+/** The place of a case in the list. It is that of the time of the page: a case that is taken or closed meanwhile has another one. */
+export interface CasePosition {
+  /** 0: open, 1: taken, 2: closed. */
+  readonly rank: number
+  readonly reporterCount: number
+  readonly firstReportedAt: Date
+  readonly id: number
+}
+
+/** The part of the list after or before a position; without either, its beginning. */
+export interface CasePage {
+  readonly after?: CasePosition | undefined
+  readonly before?: CasePosition | undefined
+  readonly limit: number
+}
+
+export function positionOfCase({ state, reporterCount, firstReportedAt, id }: ListedCaseRow): CasePosition {
+  return { rank: state === 'open' ? 0 : state === 'taken' ? 1 : 2, reporterCount, firstReportedAt, id }
+}
+
+/** The expression of the index `moderation_cases_listed`. */
+const RANK_SQL = `case cases.state when 'open' then 0 when 'taken' then 1 else 2 end`
+
 /** Open cases first, then taken ones, then closed ones; of each, those with more reporters first, then the oldest. */
 export async function listCases(
   db: Knex,
   { states, type, author, domain, isLocal, takenBy, reporter }: CaseFilter,
   excludedAuthorId: ExcludedAuthor,
-  { offset, limit }: OffsetPage,
+  { after, before, limit }: CasePage,
 ): Promise<readonly ListedCaseRow[]> {
+  const isBackward = after === undefined && before !== undefined
+  const [down, up] = isBackward ? ['desc', 'asc'] : ['asc', 'desc']
   const query = selectCases(db, excludedAuthorId, LISTED_COLUMNS)
-    .orderByRaw(
-      // The expression of the index `moderation_cases_listed`.
-      `case cases.state when 'open' then 0 when 'taken' then 1 else 2 end, cases.reporter_count desc, cases.first_reported_at, cases.id`,
-    )
-    .offset(offset)
+    .orderByRaw(`${RANK_SQL} ${down}, cases.reporter_count ${up}, cases.first_reported_at ${down}, cases.id ${down}`)
     .limit(limit)
+  const position = after ?? before
+  if (position !== undefined) {
+    const compare = isBackward ? '<' : '>'
+    const { rank, reporterCount, firstReportedAt, id } = position
+    query
+      .whereRaw(`${RANK_SQL} ${compare}= ?`, [rank]) // a range of the index
+      .whereRaw(
+        `(${RANK_SQL}, -cases.reporter_count, cases.first_reported_at, cases.id) ${compare} (?::integer, ?::integer, ?::timestamptz, ?::bigint)`,
+        [rank, -reporterCount, firstReportedAt, id],
+      )
+  }
   if (states !== undefined && states.length > 0) query.whereIn('cases.state', [...states])
   if (type !== undefined) query.where('cases.targetType', type)
   if (author !== undefined) {
@@ -209,7 +240,8 @@ export async function listCases(
       { name: reporter },
     )
   }
-  return query
+  const rows: readonly ListedCaseRow[] = await query
+  return isBackward ? rows.toReversed() : rows
 }
 
 export async function findCase(db: Knex, id: number, excludedAuthorId: ExcludedAuthor): Promise<CaseRow | undefined> {

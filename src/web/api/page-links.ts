@@ -23,3 +23,16 @@ export function sendLinks(reply: FastifyReply, links: Readonly<Record<string, st
   const present = Object.entries(links).flatMap(([name, url]) => (url === undefined ? [] : [`<${url}>; rel="${name}"`]))
   if (present.length > 0) reply.header('link', present.join(', '))
 }
+
+/** Sets the `Link` header to the pages at these cursors. */
+export function linkCursors(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { previous, next }: { readonly previous: string | undefined; readonly next: string | undefined },
+): void {
+  const linkTo = createPageLinks(request)
+  sendLinks(reply, {
+    next: next === undefined ? undefined : linkTo({ cursor: next }),
+    previous: previous === undefined ? undefined : linkTo({ cursor: previous }),
+  })
+}

@@ -29,6 +29,16 @@ export function idPageIn(request: FastifyRequest, limit: number = MODERATION_LIM
   return { before: idIn('before'), after: idIn('after'), limit }
 }
 
+/** Links to the neighbouring pages of a list whose addresses have a `cursor`. */
+export function cursorNavigation(
+  path: string,
+  query: Readonly<Record<string, string | undefined>>,
+  { previous, next }: { readonly previous: string | undefined; readonly next: string | undefined },
+): Markup | '' {
+  const to = (cursor: string | undefined) => cursor !== undefined && { cursor }
+  return neighbourLinks(inEnglish, path, query, { previous: to(previous), next: to(next) })
+}
+
 const LAST_PAGE = 200
 
 /** The page of a numbered list; a number that cannot be read is the first page. */

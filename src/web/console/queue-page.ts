@@ -3,12 +3,11 @@ import type { BackgroundTask } from '../../domain/operations/background-tasks.js
 import type { ListedJobs, QueueOverview } from '../../domain/operations/queues.js'
 import type { PerMinute } from '../../jobs/operations/queue-rates.js'
 import { JOB_STATES, type JobState } from '../../jobs/queues/inspect-queues.js'
-import { inEnglish } from '../../languages/locales.js'
 import { jobCursors } from '../api/job-paging.js'
-import { neighbourLinks } from '../pages/list-navigation.js'
 import { html, type Markup } from '../pages/markup.js'
 import type { ConsolePage } from './console-page.js'
 import { actionForm, filterForm, reasonField, select, textField } from './form-parts.js'
+import { cursorNavigation } from './pager.js'
 import { formatBytes, formatCount, formatMilliseconds, formatRate, formatSeconds, formatTime } from './quantities.js'
 import { dataTable, detailList, listCard, stateBadge } from './tables.js'
 import { operationProgress, workFailed } from './task-progress.js'
@@ -120,7 +119,6 @@ function rateTable({ perMinute, wait, run }: QueueOverview): Markup {
 const STATES = JOB_STATES.map((state) => [state, state === 'active' ? 'running' : state] as const)
 
 function jobTable({ name }: QueueOverview, { state, ...jobs }: QueuePageContent['jobs']): Markup {
-  const { previous, next } = jobCursors(jobs)
   const isFailed = state === 'failed'
   const path = `/admin/queues/${name}`
   const table = {
@@ -144,12 +142,7 @@ function jobTable({ name }: QueueOverview, { state, ...jobs }: QueuePageContent[
   }
   return html`${filterForm(path, select('State', 'state', STATES, state))}${listCard(table, {
     empty: 'There are no such jobs.',
-    pages: neighbourLinks(
-      inEnglish,
-      path,
-      { state },
-      { previous: previous !== undefined && { cursor: previous }, next: next !== undefined && { cursor: next } },
-    ),
+    pages: cursorNavigation(path, { state }, jobCursors(jobs)),
   })}`
 }
 

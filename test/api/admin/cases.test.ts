@@ -377,6 +377,19 @@ describe('the list of cases', () => {
     const second = await mod.get(first.links.next ?? '')
     const order = [...first.body, ...second.body].map(({ target }) => guids.indexOf(target.guid))
     expect(order).toEqual([2, 1, 3, 0])
+    expect((await mod.get(second.links.previous ?? '')).body).toEqual(first.body)
+
+    const indexesOn = async (path: string | undefined) => {
+      const { body, links } = await mod.get(path ?? '')
+      return { indexes: body.map(({ target }: { target: { guid: string } }) => guids.indexOf(target.guid)), links }
+    }
+    const top = await indexesOn('/cases?per_page=1')
+    const { id } = await caseOf(guids[2])
+    await mod.post(`/cases/${id}/take`)
+    const next = await indexesOn(top.links.next)
+    expect([top.indexes, next.indexes]).toEqual([[2], [1]])
+    expect((await indexesOn((await indexesOn(next.links.next)).links.previous)).indexes).toEqual([1])
+    await mod.post(`/cases/${id}/release`)
     for (const [query, count] of [
       ['state=taken', 1],
       ['state=taken&state=open', 4],

@@ -8,15 +8,14 @@ import {
   readOverview,
 } from '../../../domain/moderation/cases.js'
 import { MODERATION_LIMITS } from '../../../domain/moderation/limits.js'
-import { inEnglish } from '../../../languages/locales.js'
 import { CASE_STATES, CASE_TARGETS, type CaseFilter } from '../../../persistence/moderation/cases.js'
+import { CASE_CURSOR, caseCursors, readCasePage } from '../../api/case-paging.js'
 import { pathId } from '../../forms/form-fields.js'
-import { listNavigation } from '../../pages/list-navigation.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
 import { sendConsolePage } from '../console-page.js'
 import { buildChoices, filterForm, moreText, select } from '../form-parts.js'
-import { pageNumberIn } from '../pager.js'
+import { cursorNavigation } from '../pager.js'
 import { formatCount, formatTime } from '../quantities.js'
 import { listCard } from '../tables.js'
 import { addCasePictures } from './case-pictures.js'
@@ -34,12 +33,13 @@ export const reportRoutes: FastifyPluginAsync = async (app) => {
   app.get('/admin/reports', { config, schema }, async (request, reply) => {
     const { actor } = request.console
     const query = queryIn(request)
-    const page = pageNumberIn(request)
     const [cases, waiting] = await Promise.all([
-      listModerationCases(request.services, actor, filterOf(query), {
-        offset: (page - 1) * pageItems,
-        limit: pageItems,
-      }),
+      listModerationCases(
+        request.services,
+        actor,
+        filterOf(query),
+        readCasePage(CASE_CURSOR.exec(queryText(request, 'cursor') ?? '') ?? undefined, pageItems),
+      ),
       readOverview(request.services, actor),
     ])
     const isEmpty = cases.items.length === 0
@@ -48,7 +48,7 @@ export const reportRoutes: FastifyPluginAsync = async (app) => {
     return sendConsolePage(request, reply, {
       title: `Reports: ${number === 0 ? 'none waiting' : `${formatCount(number)} waiting`}`,
       content: html`<section class="card">${filterForm('/admin/reports', filterFields(query), moreFilters(query))}
-${listCard(caseTable(cases.items), { empty, pages: listNavigation(inEnglish, '/admin/reports', query, { page, hasMore: cases.hasMore }) })}</section>`,
+${listCard(caseTable(cases.items), { empty, pages: cursorNavigation('/admin/reports', query, caseCursors(cases)) })}</section>`,
     })
   })
 

@@ -12,8 +12,9 @@ import {
 } from '../../../domain/moderation/change-case.js'
 import { forwardCase } from '../../../domain/moderation/forward-case.js'
 import { CASE_STATES, CASE_TARGETS, type CaseFilter } from '../../../persistence/moderation/cases.js'
-import { cursorPaging } from '../../api/cursor-paging.js'
-import { linkOffsetPages, readOffsetPaging } from '../../api/offset-paging.js'
+import { CASE_CURSOR, caseCursors, readCasePage } from '../../api/case-paging.js'
+import { cursorPaging, readCursor } from '../../api/cursor-paging.js'
+import { linkCursors } from '../../api/page-links.js'
 import { presentCaseDetails, presentListedCase } from '../../presenters/moderation.js'
 import {
   actionBody,
@@ -123,7 +124,7 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { state, type, author, pod: domain, local: isLocal, taken_by: takenBy, reporter, ...paging } = request.query
-      const page = readOffsetPaging(paging)
+      const { limit, groups } = readCursor(paging, CASE_CURSOR)
       const filter = {
         states: state === undefined ? undefined : [state].flat(),
         type,
@@ -137,9 +138,9 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
         request.services,
         await getRequestActor(request, 'moderation'),
         filter,
-        page,
+        readCasePage(groups, limit),
       )
-      linkOffsetPages(request, reply, page, cases)
+      linkCursors(request, reply, caseCursors(cases))
       return cases.items.map((caseWithActions) => presentListedCase(caseWithActions, app.services.config))
     },
   )

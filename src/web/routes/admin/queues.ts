@@ -19,7 +19,7 @@ import { QueueUnavailable } from '../../../jobs/queues/queue-unavailable.js'
 import type { Services } from '../../../services/services.js'
 import { cursorPaging, readCursor } from '../../api/cursor-paging.js'
 import { JOB_CURSOR, jobCursors, readJobPage } from '../../api/job-paging.js'
-import { createPageLinks, sendLinks } from '../../api/page-links.js'
+import { linkCursors } from '../../api/page-links.js'
 import { presentOperation, presentQueue, presentQueueJob } from '../../presenters/operations.js'
 import { actionBody, actionRefusals, Changed } from '../../schemas/moderation/moderation.js'
 import { OperationSchema } from '../../schemas/moderation/pod-rule-imports.js'
@@ -86,9 +86,7 @@ export const queueRoutes: FastifyPluginAsyncTypebox = async (app) => {
       await getRequestActor(request, 'administration')
       const { limit, groups } = readCursor(paging, JOB_CURSOR)
       const jobs = await listJobs(request.services, request.params.name, state, readJobPage(groups, limit))
-      const linkTo = createPageLinks(request)
-      const { next, previous } = jobCursors(jobs)
-      sendLinks(reply, { next: next && linkTo({ cursor: next }), previous: previous && linkTo({ cursor: previous }) })
+      linkCursors(request, reply, jobCursors(jobs))
       return jobs.items.map(presentQueueJob)
     },
   )
