@@ -20,7 +20,7 @@ import { openRunCounters } from './run-counters.js'
 import { createJobRunner, type HandlerTable } from './run-job.js'
 import { startQueueSampling } from './sample-queues.js'
 import { openSuspectQueue } from './suspects.js'
-import { startSweeping } from './sweeper.js'
+import { startSweeping, startSweepingCopy } from './sweeper.js'
 
 /** Jobs that run at a time. Those of the outbound queues mostly wait for sockets, so there are many. */
 const CONCURRENCY: Readonly<Record<QueueName, number>> = {
@@ -154,7 +154,8 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
   })
   const hasMaintenanceQueue = queues.includes('maintenance')
   const schedules = hasMaintenanceQueue ? startSchedules(services) : undefined
-  const sweeping = hasMaintenanceQueue ? startSweeping(services) : undefined
+  const sweepCopy = () => (services.config.isolated ? startSweepingCopy(services, queues) : undefined)
+  const sweeping = hasMaintenanceQueue ? startSweeping(services) : sweepCopy()
   const sampling = hasMaintenanceQueue ? startQueueSampling(services) : undefined
 
   async function close(): Promise<void> {

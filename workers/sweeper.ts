@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import { endTemporaryActions } from '../src/domain/moderation/actions.js'
 import { endPodRules } from '../src/domain/moderation/pods/pod-rules.js'
 import { checkForDueWork } from '../src/jobs/operations/due-work.js'
@@ -57,20 +58,47 @@ export async function sweep(services: Services): Promise<void> {
     await giveUpRowsOfUnknownQueues(transaction)
     await resumeOverdue(services, transaction, WORK_LIMITS.sweptRows)
 
-    // Mostly no row is left, and then the queues are not counted.
-    const isAnythingLeft = (await findOverdueRows(transaction, QUEUES, 1)).length > 0
-    const rows = isAnythingLeft
-      ? await findOverdueRows(transaction, await listQueuesBelowLimit(services), WORK_LIMITS.sweptRows)
-      : []
-    if (rows.length > 0) {
-      await services.jobs.addOutboxRows(rows, ADD_AGAIN)
-      await postponeSweep(transaction, rows)
-      services.log.info({ rows: rows.length }, 'outbox rows enqueued again')
-    }
+    await enqueueOverdueRows(services, transaction, QUEUES)
     await startDeliveriesAgain(services, transaction)
     await lookUpSignersAgain(services, transaction)
     await recordRun(transaction, 'sweep')
   })
+}
+
+/**
+ * Sweeps in an isolated copy: adds the jobs of rows of its own queues alone. Accepted messages of a backup are such rows, and so is all
+ * work that had not begun at its moment.
+ */
+export function startSweepingCopy(
+  services: Services,
+  queues: readonly QueueName[],
+  intervalMs = CHECK_INTERVAL_MS,
+): { stop(): Promise<void> } {
+  return runPeriodically(intervalMs, async () => {
+    try {
+      await services.db.transaction(async (transaction) => {
+        if (await tryLockSweep(transaction)) await enqueueOverdueRows(services, transaction, queues)
+      })
+    } catch (err) {
+      services.log.debug({ err }, 'sweep failed')
+    }
+  })
+}
+
+async function enqueueOverdueRows(
+  services: Services,
+  transaction: Knex.Transaction,
+  queues: readonly QueueName[],
+): Promise<void> {
+  // Mostly no row is left, and then the queues are not counted.
+  if ((await findOverdueRows(transaction, queues, 1)).length === 0) return
+  const open = await listQueuesBelowLimit(services)
+  const openQueues = queues.filter((queue) => open.includes(queue))
+  const rows = await findOverdueRows(transaction, openQueues, WORK_LIMITS.sweptRows)
+  if (rows.length === 0) return
+  await services.jobs.addOutboxRows(rows, ADD_AGAIN)
+  await postponeSweep(transaction, rows)
+  services.log.info({ rows: rows.length }, 'outbox rows enqueued again')
 }
 
 /** Enqueues deliveries to pods whose next attempt is due, and to pods whose job was lost. */

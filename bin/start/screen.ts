@@ -70,12 +70,18 @@ function federationLine(config: Config): string {
 /** The settings a command needs to find this pod: data folder or database. They contain the address. */
 function commandLine({ dataDir, databaseUrl, redisUrl, secretKey }: Config): string {
   const settings = [
-    ...(dataDir === resolve('var') ? [] : [`DATA_DIR=${relative(process.cwd(), dataDir) || '.'}`]),
+    ...(dataDir === resolve('var') ? [] : [`DATA_DIR=${shortPath(dataDir) || '.'}`]),
     // Settings with a password are named without value.
     ...(databaseUrl === undefined ? [] : ['DATABASE_URL=…']),
     ...(redisUrl === undefined ? [] : ['REDIS_URL=…']),
     ...(secretKey === undefined ? [] : ['SECRET_KEY=…']),
   ]
-  const program = relative(process.cwd(), process.argv[1] ?? 'dist/bin/pod.js')
+  const program = shortPath(process.argv[1] ?? 'dist/bin/pod.js')
   return [...settings, program === join('dist', 'bin', 'pod.js') ? 'npx pod' : `node ${program}`].join(' ')
+}
+
+/** The path from the current folder, or the whole path of a file outside of it: the screen of a service is read in other folders. */
+function shortPath(path: string): string {
+  const fromHere = relative(process.cwd(), path)
+  return fromHere.startsWith('..') ? resolve(path) : fromHere
 }

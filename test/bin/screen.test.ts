@@ -23,6 +23,14 @@ it('the start screen has the exact commands for an account and for sample data',
   )
 })
 
+it('the start screen names files outside of the current folder with their whole path', () => {
+  process.argv[1] = '/opt/pod/dist/bin/pod.js'
+
+  expect(commandLinesWith({ PORT: '5700', DATA_DIR: '/var/lib/pod' })[0]).toBe(
+    'Accounts DATA_DIR=/var/lib/pod node /opt/pod/dist/bin/pod.js user create alice (in another terminal)',
+  )
+})
+
 it('the start screen of a public pod offers no sample data', () => {
   expect(commandLinesWith({ POD_URL: 'https://pod.example' })).toHaveLength(1)
 })

@@ -9,6 +9,8 @@ import { findOverdueRows, sweepAllNow } from '../../src/jobs/outbox/sweep-rows.j
 import type { OutboxRow } from '../../src/jobs/queues/add-jobs.js'
 import { openDatabase } from '../../src/persistence/database/database.js'
 import { WORKER_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
+import type { HandlerTable } from '../../workers/run-job.js'
+import { startWorkers } from '../../workers/start-workers.js'
 import { sweep } from '../../workers/sweeper.js'
 import { openTcpProxy } from '../support/http/tcp-proxy.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
@@ -117,6 +119,25 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
 
     await untilQueued(4)
     expect(handedOver).toEqual([1, 3])
+  })
+
+  it('the workers of an isolated copy do the work of rows of their queues, such as restored messages, and of no other', async () => {
+    await leaveBehind('Alice')
+    await pod.db('outbox').insert({ queue: 'mail', name: 'send', data: '{}', sweepAt: new Date(0) })
+    const copy = { ...pod, config: { ...pod.config, isolated: true } }
+    const greeted: string[] = []
+    const handlers = {
+      notify: {
+        greet: async (_: unknown, { data }: { data: { name: string } }) => void greeted.push(data.name),
+      } as unknown as HandlerTable,
+    }
+    const workers = startWorkers(copy, { queues: ['notify'], handlers })
+    try {
+      await vi.waitFor(() => expect(greeted).toEqual(['Alice']), { timeout: 10_000 })
+      expect((await pod.jobs.counts('mail')).waiting).toBe(0)
+    } finally {
+      await workers.close()
+    }
   })
 
   it('finds its rows by an index, also with a plan made when the table was short', async () => {
