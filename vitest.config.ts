@@ -65,8 +65,8 @@ const common = {
 export default defineConfig({
   test: {
     globalSetup: ['test/support/vitest/global-setup.ts'],
-    // The servers that they start work as well; more than four need more connections than the database of the tests has.
-    maxWorkers: Math.min(Math.max(availableParallelism(), 2), 4),
+    // One more than there are processors, because tests often wait; more than four need more connections than the database has.
+    maxWorkers: Math.min(Math.max(availableParallelism() + 1, 2), 4),
     sequence: { sequencer: IsolatedFirst },
     projects: [
       {
