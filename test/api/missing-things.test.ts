@@ -69,7 +69,7 @@ describe('a post that is deleted during a concurrent request', () => {
     try {
       await Post.query(deletion).delete().where({ guid: post })
       const answer = alice.post(`/posts/${post}/${verb.replace(':comment', comment)}`, body())
-      await vi.waitUntil(() => somebodyWaits(), { timeout: 5_000 })
+      await vi.waitUntil(() => somebodyWaits(), { timeout: 30_000 })
       await deletion.commit()
 
       expectError(await answer, 404)

@@ -94,10 +94,8 @@ describe('something that goes out', () => {
     await send(message(), to(provenPod, unproven, failing, longSilent))
 
     const [, ...others] = pods
-    await vi.waitFor(async () => expect((await podsIn('outbound-slow')).toSorted()).toEqual(others.toSorted()), {
-      timeout: 5_000,
-    })
-    await vi.waitFor(async () => expect(await podsIn('outbound')).toEqual([provenPod.podId]), { timeout: 5_000 })
+    await vi.waitFor(async () => expect((await podsIn('outbound-slow')).toSorted()).toEqual(others.toSorted()))
+    await vi.waitFor(async () => expect(await podsIn('outbound')).toEqual([provenPod.podId]))
     const { rows } = await pod.db.raw(`select count(*) from deliveries where due_at > now()`)
     expect(rows).toEqual([{ count: 0 }])
   })

@@ -51,7 +51,7 @@ async function stuckOn(): Promise<readonly string[]> {
 }
 
 const untilStuck = (...on: readonly string[]) =>
-  vi.waitFor(async () => expect((await stuckOn()).toSorted()).toEqual(on), { timeout: 10_000, interval: 10 })
+  vi.waitFor(async () => expect((await stuckOn()).toSorted()).toEqual(on), { interval: 10 })
 
 /** What is awaited later must not be unhandled until then. */
 function started<Result>(work: Promise<Result>): { readonly work: Promise<Result> } {

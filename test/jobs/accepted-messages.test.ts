@@ -97,7 +97,7 @@ describe.each(queueBackends)('accepted messages with the queue in $store', (back
       handlers: { inbound: { 'receive-public': () => Promise.reject(new Error('for this test')) } },
       queues: ['inbound'],
     })
-    await expect.poll(async () => (await pod.jobs.counts('inbound')).failed, { timeout: 15_000 }).toBe(1)
+    await expect.poll(async () => (await pod.jobs.counts('inbound')).failed).toBe(1)
     await workers.close()
 
     expect(await collect()).toMatchObject([{ payload: 'failed' }])

@@ -65,7 +65,6 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
   /** The row of a job is marked before the queue has ended the job. */
   async function untilFailed(failed: number): Promise<void> {
     await vi.waitFor(async () => expect(await pod.jobs.counts('notify')).toMatchObject({ active: 0, failed }), {
-      timeout: 10_000,
       interval: 20,
     })
   }

@@ -492,7 +492,7 @@ describe('a worker', () => {
 
     const workers = [serve(), serve()]
     const nothing = { waiting: 0, active: 0, delayed: 0, failed: 0 }
-    await vi.waitFor(async () => expect(await jobs.counts('notify')).toEqual(nothing), { timeout: 10_000 })
+    await vi.waitFor(async () => expect(await jobs.counts('notify')).toEqual(nothing))
     await Promise.all(workers.map((worker) => worker.close()))
     return { texts, done }
   }

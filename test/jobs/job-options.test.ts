@@ -41,7 +41,7 @@ describe.each(queueBackends)('the options of a job, with the queue in $store', (
       pod.jobs.serve(queue, run, { concurrency: 4, lockMs: 5_000, stalledCheckMs: 5_000, backoff: () => 10 }),
     )
     try {
-      await vi.waitFor(() => expect(seen).toHaveLength(count), { timeout: 10_000, interval: 20 })
+      await vi.waitFor(() => expect(seen).toHaveLength(count), { interval: 20 })
     } finally {
       await Promise.all(workers.map((worker) => worker.close()))
     }

@@ -53,7 +53,7 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
   }
 
   async function untilQueued(jobs: number): Promise<void> {
-    await vi.waitFor(async () => expect(await queued()).toBe(jobs), { timeout: 5_000, interval: 20 })
+    await vi.waitFor(async () => expect(await queued()).toBe(jobs), { interval: 20 })
   }
 
   /** Simulates a lost enqueue after its grace period of five seconds. */
@@ -133,7 +133,7 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
     }
     const workers = startWorkers(copy, { queues: ['notify'], handlers })
     try {
-      await vi.waitFor(() => expect(greeted).toEqual(['Alice']), { timeout: 10_000 })
+      await vi.waitFor(() => expect(greeted).toEqual(['Alice']))
       expect((await pod.jobs.counts('mail')).waiting).toBe(0)
     } finally {
       await workers.close()

@@ -159,7 +159,7 @@ describe('a job on its way to the queue', () => {
 
 describe('the admission of messages', () => {
   const limits: PackingLimits = { ...RECEIVE_LIMITS, bytes: 1_000, pollIntervalMs: 5 }
-  const soon = { timeout: 5_000, interval: 5 }
+  const soon = { interval: 5 }
 
   it('is limited by the allowed total, held bytes included', () => {
     const packing = openPacking(cannedQueue({ inbound: 0 }).pod, limits)

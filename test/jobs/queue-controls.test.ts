@@ -103,7 +103,7 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
   })
 
   it('are counted together as each of them alone', async () => {
-    await vi.waitFor(async () => expect(await notifyQueue()).toMatchObject({ workers: 1 }), { timeout: 10_000 })
+    await vi.waitFor(async () => expect(await notifyQueue()).toMatchObject({ workers: 1 }))
     await pauseQueue(pod, actor, 'notify', change)
     await pod.jobs.add(countJob, { key: 'waits' })
     await pod.jobs.add(laterJob, { key: 'waits with a priority' })
@@ -132,7 +132,7 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
     expect(ran).toEqual([])
 
     await resumeQueue(pod, actor, 'notify', change)
-    await vi.waitFor(() => expect(ran).toEqual(['one']), { timeout: 10_000 })
+    await vi.waitFor(() => expect(ran).toEqual(['one']))
     expect(await notifyQueue()).toMatchObject({ state: 'running', waiting: 0 })
   })
 
@@ -167,7 +167,7 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
     await heartbeat.beatNow()
     await pod.db('outbox').update({ sweepAt: new Date(0) })
     await sweep(pod)
-    await vi.waitFor(() => expect(ran).toEqual(['kept']), { timeout: 10_000 })
+    await vi.waitFor(() => expect(ran).toEqual(['kept']))
     await pod.db('outbox').delete()
   })
 
@@ -262,7 +262,7 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
     await pod.jobs.add(countJob, { key: 'later' }, { delay: 3_600_000 })
 
     expect(await promoteJobs(pod, actor, 'notify', change)).toBe(1)
-    await vi.waitFor(() => expect(ran).toEqual(['later']), { timeout: 10_000 })
+    await vi.waitFor(() => expect(ran).toEqual(['later']))
     await untilIdle(pod)
   })
 

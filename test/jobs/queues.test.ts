@@ -41,7 +41,7 @@ describe.each(queueBackends)('the queues, in $store', (backend) => {
       options,
     )
 
-    await vi.waitFor(() => expect(heard).toHaveLength(2), { timeout: 5_000 })
+    await vi.waitFor(() => expect(heard).toHaveLength(2))
     expect(heard).not.toContain(0)
     await worker.close()
   })

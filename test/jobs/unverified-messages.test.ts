@@ -69,7 +69,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
 
     expect(await pod.db('signerLookups').count({ rows: '*' })).toEqual([{ rows: 61 }])
     const hostJobs = () => pod.jobs.counts('fetch-unproven')
-    await vi.waitFor(async () => expect(await hostJobs()).toMatchObject({ waiting: 2 }), { timeout: 20_000 })
+    await vi.waitFor(async () => expect(await hostJobs()).toMatchObject({ waiting: 2 }))
     expect(await pod.jobs.counts('fetch')).toMatchObject({ waiting: 0 })
     expect(await pod.db('outbox')).toEqual([])
   })

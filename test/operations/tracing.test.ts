@@ -89,8 +89,8 @@ describe('spans', () => {
     })
 
     const trace = await send(envelopeOf(quin, comment))
-    await vi.waitFor(() => expect(spansOf(trace).map(({ name }) => name)).toContain('deliver'), { timeout: 20_000 })
-    await vi.waitFor(() => expect(spansOf(trace)).toHaveLength(7), { timeout: 5_000 })
+    await vi.waitFor(() => expect(spansOf(trace).map(({ name }) => name)).toContain('deliver'))
+    await vi.waitFor(() => expect(spansOf(trace)).toHaveLength(7))
 
     const byName = Object.fromEntries(spansOf(trace).map((span) => [span.name, span]))
     const parents = Object.values(byName).map(({ name, parentSpanId }) => [
@@ -140,7 +140,7 @@ describe('spans', () => {
     await pod.jobs.resume('inbound')
 
     const batchOf = () => spans().find(({ links }) => links.length === 2)
-    await vi.waitFor(() => expect(batchOf()).toBeDefined(), { timeout: 20_000 })
+    await vi.waitFor(() => expect(batchOf()).toBeDefined())
     expect(
       batchOf()
         ?.links.map(({ traceId }) => traceId)

@@ -205,9 +205,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     await discover(known)
     await pod.jobs.add(discoverSearchedJob, { address: sought.address })
     const both = [known.address, sought.address].sort()
-    await vi.waitFor(async () => expect(await pod.db('people').orderBy('address').pluck('address')).toEqual(both), {
-      timeout: 5_000,
-    })
+    await vi.waitFor(async () => expect(await pod.db('people').orderBy('address').pluck('address')).toEqual(both))
 
     expect(held.length).toBeLessThanOrEqual(8)
     for (const person of slow) {
@@ -229,7 +227,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     await vi.waitFor(() => expect(held.length).toBeGreaterThan(0))
 
     await discover(quick)
-    await vi.waitFor(async () => expect(await listKnown()).toEqual([quick.address]), { timeout: 10_000 })
+    await vi.waitFor(async () => expect(await listKnown()).toEqual([quick.address]))
 
     expect(held.length).toBeLessThanOrEqual(4)
     fakePods.script(`${hostOf(slow)}${WEBFINGER}`, (_request, response) => response.writeHead(404).end())

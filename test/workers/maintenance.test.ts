@@ -43,7 +43,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
 
     workers = startTestWorkers(pod, { handlers })
 
-    await vi.waitFor(async () => expect(await pod.db('outbox')).toEqual([]), { timeout: 10_000, interval: 20 })
+    await vi.waitFor(async () => expect(await pod.db('outbox')).toEqual([]), { interval: 20 })
     await untilIdle(pod)
     // The row is deleted before the sweep that enqueued its job ends.
     const workStatus = () => readWorkStatus(pod)
@@ -54,7 +54,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     workers = startTestWorkers(pod, { handlers })
 
     const begun = () => pod.db('periodic').where({ name: 'birthdays' })
-    await vi.waitFor(async () => expect(await begun()).toHaveLength(1), { timeout: 10_000, interval: 20 })
+    await vi.waitFor(async () => expect(await begun()).toHaveLength(1), { interval: 20 })
   })
 
   it('has a job of its own for each work of a minute, so that an error in one does not keep the others back', async () => {
@@ -244,7 +244,6 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     workers = startTestWorkers(pod, { handlers })
     const running = workers
     await vi.waitFor(async () => expect(await running.health()).toMatchObject({ isReady: true, hasDatabase: true }), {
-      timeout: 10_000,
       interval: 50,
     })
     expect(await running.health()).toMatchObject({ hasQueue: true, unresponsive: [], lastSweep: expect.any(Number) })
@@ -301,7 +300,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     const other = await stores.openPod()
     const otherWorkers = startTestWorkers(other, { handlers, queues: ['notify'] })
 
-    await vi.waitFor(async () => expect(await pod.jobs.workers('notify')).toBe(2), { timeout: 5_000 })
+    await vi.waitFor(async () => expect(await pod.jobs.workers('notify')).toBe(2))
     expect(await pod.jobs.workers('fetch')).toBe(0)
     await otherWorkers.close()
   })

@@ -206,7 +206,6 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     })
 
     await vi.waitFor(async () => expect((await checked.row()).checkedAt).not.toBeNull(), {
-      timeout: 5_000,
       interval: 20,
     })
 
@@ -227,7 +226,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
 
     expect([await waiting('outbound'), await waiting('outbound-slow')]).toEqual([1, 1])
     workers = startTestWorkers(pod, { handlers, queues: ['outbound', 'outbound-slow'] })
-    await vi.waitFor(async () => expect(await pod.db('deliveries')).toHaveLength(3), { timeout: 5_000, interval: 20 })
+    await vi.waitFor(async () => expect(await pod.db('deliveries')).toHaveLength(3), { interval: 20 })
     expect([fresh, provenPod, soon, blocked, held].map(({ received: got }) => got.length)).toEqual([1, 1, 0, 0, 0])
   })
 
@@ -270,11 +269,10 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
 
     await enqueueFor(...silent)
     await vi.waitFor(async () => expect((await pod.jobs.counts('outbound-slow')).active).toBe(4), {
-      timeout: 5_000,
       interval: 10,
     })
     await enqueueFor(healthy)
-    await vi.waitFor(async () => expect(await healthy.deliveries()).toEqual([]), { timeout: 5_000, interval: 10 })
+    await vi.waitFor(async () => expect(await healthy.deliveries()).toEqual([]), { interval: 10 })
 
     expect(healthy.received).toHaveLength(1)
     expect(silent.filter(({ received: got }) => got.length > 0).length).toBeLessThanOrEqual(4)

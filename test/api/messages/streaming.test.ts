@@ -549,7 +549,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     const text = 'x'.repeat(60_000)
     const written: string[] = []
     for (let number = 0; number < 120; number += 1) written.push(await post(bob, text))
-    await expect.poll(() => second.app.live.listeners, { timeout: 10_000 }).toBe(0)
+    await expect.poll(() => second.app.live.listeners).toBe(0)
 
     await using back = await listen(alice, { query: 'types=post', lastEventId: place })
     expect((await back.take(120)).map(({ data }) => data.guid).toSorted()).toEqual(written.toSorted())

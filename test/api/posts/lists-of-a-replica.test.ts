@@ -11,7 +11,7 @@ import { type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
 import { fixedKeyCrypto } from '../../support/pods/fixed-key-crypto.js'
 import { startTestWorkers, untilIdle } from '../../support/queues/test-workers.js'
 
-const SOON = { timeout: 10_000, interval: 20 }
+const SOON = { interval: 20 }
 
 describe('lists, with a replica behind DATABASE_READ_URL', () => {
   let database: ReplicatedDatabase

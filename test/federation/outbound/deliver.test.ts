@@ -873,7 +873,6 @@ describe('a delivery run', () => {
     const limits = { maxConcurrentSilentPods: 1, silentAfterMs: 100 }
     const draining = pods.map(({ id }) => deliver(pod, [id], { queue: 'outbound', signal: stop.signal, limits }))
     await vi.waitFor(async () => expect((await pod.jobs.counts('outbound-slow')).waiting).toBe(slow + 2), {
-      timeout: 5_000,
       interval: 10,
     })
     stop.abort(new Error('the process ends'))

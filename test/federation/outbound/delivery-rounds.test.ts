@@ -93,7 +93,7 @@ it('a pod that answers slowly holds neither the rounds nor the leases of the oth
   })
 
   const running = run([slow, ...others])
-  await vi.waitFor(async () => expect(await leasedPods()).toBe(1), { timeout: 5_000, interval: 10 })
+  await vi.waitFor(async () => expect(await leasedPods()).toBe(1), { interval: 10 })
 
   for (const other of others) {
     expect(await other.deliveries()).toEqual([])
@@ -101,7 +101,7 @@ it('a pod that answers slowly holds neither the rounds nor the leases of the oth
   }
   expect(await slow.row()).toMatchObject({ drainedBy: expect.any(String) })
   expect(await slow.deliveries()).toHaveLength(2)
-  await vi.waitFor(() => expect(remoteResponse).toBeDefined(), { timeout: 5_000, interval: 10 })
+  await vi.waitFor(() => expect(remoteResponse).toBeDefined(), { interval: 10 })
   pod.fakePods.script(`${slow.host}/receive/public`, (request, response) => {
     request.resume()
     response.writeHead(202).end()

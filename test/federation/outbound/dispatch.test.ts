@@ -583,7 +583,7 @@ describe('a local person', () => {
     const change = changeProfile(pod, ann, { bio: 'Drinks coffee' }).then(() => {
       isChanged = true
     })
-    await vi.waitFor(async () => expect(await waitingForLocks()).toBe(1), { timeout: 5_000, interval: 10 })
+    await vi.waitFor(async () => expect(await waitingForLocks()).toBe(1), { interval: 10 })
     expect(isChanged).toBe(false)
     await telling.commit()
     await change
@@ -592,7 +592,7 @@ describe('a local person', () => {
     const first = await pod.db.transaction()
     await planDispatch(pod, first, { ...between, sharing: true })
     const second = dispatchNow(pod, { ...between, sharing: true })
-    await vi.waitFor(async () => expect(await waitingForLocks()).toBe(1), { timeout: 5_000, interval: 10 })
+    await vi.waitFor(async () => expect(await waitingForLocks()).toBe(1), { interval: 10 })
     await first.commit()
     await second
     await Contact.query(pod.db).where({ userId: ann.userId }).delete()

@@ -40,7 +40,7 @@ export function recordInboundQueue(pod: Pick<Services, 'jobs'>): InboundQueueRec
         () => {
           if (recorded.length < count) throw new Error(`only ${recorded.length} of ${count} messages were recorded`)
         },
-        { timeout: 15_000, interval: 20 },
+        { interval: 20 },
       )
       return recorded
     },

@@ -235,13 +235,12 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     client.on('error', () => undefined)
     client.write('<half')
     await vi.waitFor(() => expect(app.inboundEndpoint.packing.size().heldBytes).toBe(5), {
-      timeout: 10_000,
       interval: 10,
     })
 
     client.destroy()
 
-    await vi.waitFor(() => expect(counted()).toEqual({ 'public broken_off': 1 }), { timeout: 10_000, interval: 10 })
+    await vi.waitFor(() => expect(counted()).toEqual({ 'public broken_off': 1 }), { interval: 10 })
     expect(app.inboundEndpoint.packing.size().heldBytes).toBe(0)
   })
 
@@ -314,7 +313,6 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
       await using taken = recordInboundQueue(pod)
       await taken.until(2)
       await vi.waitFor(async () => expect((await send('again')).statusCode).toBe(202), {
-        timeout: 10_000,
         interval: 50,
       })
       await taken.until(3)
@@ -339,7 +337,6 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
 
     async function untilAccepted(payload: string): Promise<void> {
       await vi.waitFor(async () => expect((await send(payload)).statusCode).toBe(202), {
-        timeout: 15_000,
         interval: 100,
       })
     }
@@ -363,7 +360,6 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
         for (let number = 0; number < 300; number += 1) await untilAccepted(`message ${number}`)
         const sent = ['before', ...Array.from({ length: 300 }, (_, number) => `message ${number}`)]
         await vi.waitFor(() => expect(new Set(taken.messages.map(({ envelope }) => envelope))).toEqual(new Set(sent)), {
-          timeout: 10_000,
           interval: 50,
         })
       },

@@ -211,7 +211,7 @@ describe('limits of a connection', () => {
         expect(response.statusCode).toBe(503)
         return response
       },
-      { timeout: 15_000, interval: 20 },
+      { interval: 20 },
     )
 
     expect(late.json()).toEqual({ code: 503, message: expect.any(String), reason: 'overloaded' })

@@ -90,7 +90,7 @@ describe('the web process', () => {
         )
         expect(rows).toHaveLength(1)
       },
-      { timeout: 15_000, interval: 10 },
+      { interval: 10 },
     )
   }
 
@@ -116,7 +116,7 @@ describe('the web process', () => {
     await untilRequestWaits(lock)
 
     web.child.kill('SIGTERM')
-    await vi.waitFor(() => expect(fetch(address)).rejects.toThrow(), { timeout: 10_000, interval: 10 })
+    await vi.waitFor(() => expect(fetch(address)).rejects.toThrow(), { interval: 10 })
     await lock.end()
 
     const response = await underWay
@@ -131,7 +131,6 @@ describe('the web process', () => {
 
     web.child.kill('SIGTERM')
     await vi.waitFor(async () => expect((await fetch(`${address}/health/ready`)).status).toBe(503), {
-      timeout: 10_000,
       interval: 10,
     })
     expect((await fetch(address)).status).toBe(200)
@@ -147,7 +146,7 @@ describe('the web process', () => {
     await untilRequestWaits(lock)
 
     web.child.kill('SIGTERM')
-    await vi.waitFor(() => expect(fetch(address)).rejects.toThrow(), { timeout: 10_000, interval: 10 })
+    await vi.waitFor(() => expect(fetch(address)).rejects.toThrow(), { interval: 10 })
     web.child.kill('SIGTERM')
 
     await expect(underWay).rejects.toThrow()
