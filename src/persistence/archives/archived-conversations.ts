@@ -67,19 +67,19 @@ export async function findArchivedMessages(
   )
 }
 
-/** Who sees conversations: of each guid that exists here, whether this person takes part. */
+/** Who sees conversations: of each guid that exists here, whether one of these people takes part. */
 export async function findConversationParts(
   db: Knex,
-  personId: number,
+  personIds: readonly number[],
   guids: readonly string[],
 ): Promise<ReadonlyMap<string, boolean>> {
   const rows = await queryRows<{ readonly guid: string; readonly takesPart: boolean }>(
     db,
     `select guid, exists (
-       select from conversation_visibilities where conversation_id = conversations.id and person_id = ?
+       select from conversation_visibilities where conversation_id = conversations.id and person_id = any(?)
      ) as "takesPart"
      from conversations where guid = any(?)`,
-    [personId, [...guids]],
+    [[...personIds], [...guids]],
   )
   return new Map(rows.map((row) => [row.guid, row.takesPart]))
 }

@@ -122,6 +122,20 @@ export async function findRoots(
   return new Map(rows.map((row) => [row.guid, row]))
 }
 
+/** The private posts of a person that no aspect has. */
+export async function findPostsWithoutAspects(
+  db: Knex,
+  authorId: number,
+  guids: readonly string[],
+): Promise<readonly { readonly id: number; readonly guid: string }[]> {
+  return db('posts')
+    .whereIn('guid', [...guids])
+    .where({ authorId, public: false })
+    .whereNotExists(db('postAspects').whereRaw('post_aspects.post_id = posts.id'))
+    .orderBy('id')
+    .select('id', 'guid')
+}
+
 /** Marks posts as shared with aspects. */
 export async function insertPostAspects(
   transaction: Knex.Transaction,

@@ -156,6 +156,13 @@ function setAuthorSql(kind: RecordKind): string {
   return `update ${RECORD_TABLES[kind].table} set author_id = :to where author_id = :from`
 }
 
+const READ_COLUMNS = { hidden_post_visibilities: 'post_id', photo_visibilities: 'photo_id' } as const
+
+function readByOldSql(table: 'post_visibilities' | keyof typeof READ_COLUMNS): string {
+  return `from users as old join ${table} on ${table}.user_id = old.id join users as new on new.person_id = :to
+   where old.person_id = :from`
+}
+
 const moveReferences: readonly string[] = [
   // A restriction by an action follows the person, that by a rule belongs to the pod. No local account is blocked.
   `insert into person_restrictions (person_id, source, source_id, kind)
@@ -219,6 +226,16 @@ const moveReferences: readonly string[] = [
   `update post_visibilities set author_id = :to
    from posts
    where posts.author_id = :to and posts.id = post_visibilities.post_id and post_visibilities.author_id = :from`,
+
+  // What others have shared with an account of this pod that becomes another one of it.
+  `insert into post_visibilities (user_id, post_id, author_id, created_at)
+   select new.id, post_id, author_id, post_visibilities.created_at
+   ${readByOldSql('post_visibilities')} and author_id <> :to on conflict do nothing`,
+  ...(['hidden_post_visibilities', 'photo_visibilities'] as const).map(
+    (table) =>
+      `insert into ${table} (user_id, ${READ_COLUMNS[table]}) select new.id, ${READ_COLUMNS[table]}
+       ${readByOldSql(table)} on conflict do nothing`,
+  ),
 ]
 
 /** Copies that local people have: by them streams find what the person wrote, liked or takes part in. */

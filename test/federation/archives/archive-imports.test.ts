@@ -253,6 +253,15 @@ describe('an import with a move', () => {
     expect(await pod.db('posts').where({ authorId: al.id })).toHaveLength(3)
   })
 
+  it('shares private posts that are known here with the aspects of the archive', async () => {
+    const { archive, posts } = fullArchive()
+    const known = await discoverPerson(pod, old.address)
+    const { id } = await addPost(pod, known, { guid: posts.private.guid, public: false })
+    expect(counts(await importAll(archive), 'posts')).toEqual({ imported: 2, skipped: 1 })
+    const aspects = await pod.db('postAspects').join('aspects', 'aspects.id', 'aspectId').where({ postId: id })
+    expect(aspects.map(({ name }) => name)).toEqual(['Garden people'])
+  })
+
   it('counts each item once when its transactions are repeated', async () => {
     const { archive } = fullArchive()
     const repeating = { ...pod, db: repeatTransactions(pod.db) }

@@ -5,12 +5,13 @@ import { dirname, join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { loadPrivateKey } from '../../../src/domain/accounts/private-keys.js'
+import { newGuid } from '../../../src/domain/new-guid.js'
+import { exportToFile } from '../../../src/federation/archives/export-archive.js'
 import { importFolder } from '../../../src/federation/archives/imports/begin-import.js'
 import { IMPORT_LIMITS } from '../../../src/federation/archives/limits.js'
 import { IMPORT_TASKS } from '../../../workers/run-imports.js'
 import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
-import { addPost } from '../../support/databases/rows.js'
+import { addPost, showPost } from '../../support/databases/rows.js'
 import { archivedContact, archivedPost, archiveOf } from '../../support/federation/archives.js'
 import { postBy } from '../../support/federation/entities.js'
 import { addLocalUser } from '../../support/people/local-users.js'
@@ -348,12 +349,25 @@ describe('the page of imports', () => {
   it('moves another account of this pod only with the password of that account', async () => {
     const { pod: opened } = pod
     const account = await addLocalUser(opened, 'moving')
-    const from = { address: account.address, privateKey: await loadPrivateKey(opened, account.id) }
     const { guid } = await addPost(opened, account)
-    await upload({ archive: zipped(archiveOf(from)) })
+    const other = await addLocalUser(opened, 'sharing')
+    const shared = await addPost(opened, other, { public: false })
+    await showPost(opened, shared, account)
+    const [{ id: conversationId }] = await opened
+      .db('conversations')
+      .insert({ guid: newGuid(), authorId: account.id, subject: 'Soup' })
+      .returning('id')
+    const at = new Date()
+    await opened
+      .db('conversationVisibilities')
+      .insert([account, other].map(({ id }) => ({ conversationId, personId: id, createdAt: at, updatedAt: at })))
+    await opened.db('messages').insert({ guid: newGuid(), conversationId, authorId: account.id, text: 'Hot soup' })
+    const { file } = await exportToFile(opened, { username: 'moving', kind: 'archive', file: join(folder, newGuid()) })
+    await upload({ archive: await readFile(file) })
     await work()
     await dan.visit('/settings/import')
-    const choices = { contacts: 'true', content: 'true', move: 'true', old_address: from.address }
+    expect((await uploads())[0].report.sections.conversations).toMatchObject({ skipped: 1, refused: 0 })
+    const choices = { contacts: 'true', content: 'true', move: 'true', old_address: account.address }
     await dan.submit({ ...choices, old_password: 'a wrong password' }, '/settings/import/start')
     expect(dan.page.body).toContain('The password or the code of the old account is wrong.')
     await dan.submit(choices, '/settings/import/start')
@@ -365,6 +379,7 @@ describe('the page of imports', () => {
     const [{ userId }] = await opened.db('imports')
     const { personId } = await opened.db('users').where({ id: userId }).first()
     expect(await opened.db('posts').where({ guid }).first()).toMatchObject({ authorId: personId })
+    expect(await opened.db('post_visibilities').where({ postId: shared.id })).toMatchObject([{ userId }])
     expect(await opened.db('users').where({ id: account.userId }).first()).toMatchObject({ lockedAt: expect.any(Date) })
     expect(await opened.db('people').where({ id: account.id }).first()).toMatchObject({ closedAt: expect.any(Date) })
   })

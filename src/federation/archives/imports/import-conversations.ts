@@ -41,9 +41,10 @@ export const conversationImporter: ListImporter<ReadyConversation> = {
     const results = new BatchResults<ReadyConversation>('conversations')
     const readableItems = items.flatMap((item) => readConversation(context, item, results))
     const { services, user } = context
+    // Before the move, the old account takes part in the conversations that this pod knows.
     const parts = await findConversationParts(
       services.db,
-      user.personId,
+      [user.personId, ...(context.oldPersonId === undefined ? [] : [context.oldPersonId])],
       readableItems.map(({ ref }) => ref),
     )
     const others = readableItems.filter(({ ref }) => parts.get(ref) !== true)
@@ -80,7 +81,7 @@ export const conversationImporter: ListImporter<ReadyConversation> = {
     const known = ready.filter(({ ref }) => !insertedRefs.has(ref))
     const guids = known.map(({ ref }) => ref)
     await lockConversations(transaction, guids)
-    const parts = await findConversationParts(transaction, personId, guids)
+    const parts = await findConversationParts(transaction, [personId], guids)
     const same = await findSameConversations(transaction, known.map(comparableIn))
     const joinedConversations = known.filter(({ ref }) => parts.get(ref) === false && same.has(ref))
     await joinImportedConversations(transaction, personId, joinedConversations.map(conversationIn))

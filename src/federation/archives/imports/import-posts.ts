@@ -1,5 +1,10 @@
 import type { Knex } from 'knex'
-import { findOwnersOfGuids, findRoots, insertPostAspects } from '../../../persistence/archives/imported-content.js'
+import {
+  findOwnersOfGuids,
+  findPostsWithoutAspects,
+  findRoots,
+  insertPostAspects,
+} from '../../../persistence/archives/imported-content.js'
 import { raiseCounts } from '../../../persistence/inbound/raise-counts.js'
 import { Aspect } from '../../../persistence/models/aspect.js'
 import type { ReshareEntity, StatusMessageEntity } from '../../../protocol/entities/posts.js'
@@ -199,6 +204,22 @@ async function shareWithAspects(
       }),
     ),
   )
+}
+
+/**
+ * Private posts that this pod had before the import get the aspects of the archive: from these it knows which people of other pods may
+ * comment on them.
+ */
+export async function shareKnownPosts(context: ImportContext, items: readonly SpooledItem[]): Promise<void> {
+  const { services, user } = context
+  const read = items.flatMap((item) => readPost(context, item, new BatchResults<ReadyPost>('posts')))
+  const posts = new Map(read.filter(({ aspects }) => aspects.length > 0).map((post) => [post.ref, post]))
+  if (posts.size === 0) return
+  await services.db.transaction(async (transaction) => {
+    const known = await findPostsWithoutAspects(transaction, user.personId, [...posts.keys()])
+    const records = known.map(({ id, guid }) => ({ id, message: { entity: { guid } } }))
+    await shareWithAspects(transaction, context, records, posts)
+  })
 }
 
 function recordPlanned(planned: NonNullable<ImportContext['planned']>, posts: readonly ReadyPost[]): void {

@@ -40,6 +40,7 @@ import { addOutcomes } from './count-outcomes.js'
 import type { ImportContext, MakePicture } from './import-context.js'
 import { importMarks } from './import-lists.js'
 import { attachPhotos, importPhotos, importPhotosWithoutPost, showProfilePicture } from './import-photos.js'
+import { shareKnownPosts } from './import-posts.js'
 import { importProfile, importSettings } from './import-profile.js'
 import { openImportContext } from './import-run-context.js'
 import { type BatchImporter, CONTENT_IMPORTERS, PRIVATE_IMPORTERS, RELATION_IMPORTERS } from './list-importers.js'
@@ -370,6 +371,11 @@ class ImportRun {
   }
 
   async #marks(): Promise<void> {
+    if ((this.#counts.posts?.skipped ?? 0) > 0) {
+      for await (const { items } of spooledBatches(importFolder(this.#services, this.#import), 'posts')) {
+        await shareKnownPosts(this.#context, readItems(this.#context, 'posts', items))
+      }
+    }
     for (const list of ['hidden_posts', 'muted_posts'] as const) {
       for await (const { items } of spooledBatches(importFolder(this.#services, this.#import), list)) {
         await importMarks(this.#context, list, items)
