@@ -16,6 +16,21 @@ export function withActorOptions(command: Command): Command {
     .option('--reason <text>', 'the reason, for the audit log')
 }
 
+/**
+ * Options of an action that is always refused without a confirmation, if it would change anything. A dry run is such a refusal: the
+ * program prints its preview as the result.
+ */
+export function withConfirmation(command: Command): Command {
+  return command
+    .option('--dry-run', 'only print what would change')
+    .option('--yes', 'confirm')
+    .hook('preAction', (_command, action) => {
+      if (action.opts()['dryRun'] !== true) return
+      action.setOptionValue('yes', undefined)
+      action.setOptionValue('reason', action.opts()['reason'] ?? 'A dry run')
+    })
+}
+
 export async function getActor(services: Pick<Services, 'db'>, { as }: ActorOptions, power: Power): Promise<Actor> {
   return as === undefined ? COMMAND_ACTOR : getActorByName(services, as, power)
 }

@@ -34,6 +34,10 @@ export async function runProgram(words: readonly string[]): Promise<number> {
       if (asJson) process.stderr.write(`${JSON.stringify({ error: usageError(error) })}\n`)
       return WRONG_USE // without --json the library has printed the reason
     }
+    if (isUnconfirmed(error) && words.includes('--dry-run')) {
+      process.stdout.write(`${previewText(error, asJson)}\n`)
+      return DONE
+    }
     process.stderr.write(`${errorText(error, asJson)}\n`)
     return FAILED
   }
@@ -61,23 +65,36 @@ function usageError({ message }: CommanderError): string {
 
 /** Errors are JSON with --json. */
 function errorText(error: unknown, asJson: boolean): string {
-  if (error instanceof Refusal && error.reason === 'confirmation_needed') return confirmationText(error, asJson)
+  if (isUnconfirmed(error)) return confirmationText(error, asJson)
   const sentence = sentenceOf(error)
   if (!asJson) return sentence
   const reason = error instanceof Refusal ? { reason: error.reason } : {}
   return JSON.stringify({ error: sentence, ...reason })
 }
 
-/** What a command would change. `--yes` takes the place of the `confirm` of the admin API. */
-function confirmationText({ reason, details }: Refusal, asJson: boolean): string {
-  const sentence = 'Nothing was changed. Add --yes to do it.'
-  const preview = details['preview'] ?? {}
-  if (asJson) return JSON.stringify({ error: sentence, reason, preview })
-  const rows = Object.entries(preview).map(([name, value]) => [name.replaceAll('_', ' '), previewText(value)])
-  return [...table(rows).map(printable), sentence].join('\n')
+function isUnconfirmed(error: unknown): error is Refusal {
+  return error instanceof Refusal && error.reason === 'confirmation_needed'
 }
 
-function previewText(value: unknown): string {
+/** What a command would change. `--yes` takes the place of the `confirm` of the admin API. */
+function confirmationText(refusal: Refusal, asJson: boolean): string {
+  const sentence = 'Nothing was changed. Add --yes to do it.'
+  if (!asJson) return `${previewText(refusal, false)}\n${sentence}`
+  return JSON.stringify({ error: sentence, reason: refusal.reason, preview: previewIn(refusal) })
+}
+
+function previewText(refusal: Refusal, asJson: boolean): string {
+  const preview = previewIn(refusal)
+  if (asJson) return JSON.stringify(preview)
+  const rows = Object.entries(preview).map(([name, value]) => [name.replaceAll('_', ' '), previewValue(value)])
+  return table(rows).map(printable).join('\n')
+}
+
+function previewIn({ details }: Refusal): object {
+  return Object(details['preview'])
+}
+
+function previewValue(value: unknown): string {
   if (value === null) return '-'
   if (typeof value !== 'object') return String(value)
   return isCount(value) ? countText(value) : JSON.stringify(value)

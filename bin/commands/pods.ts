@@ -17,7 +17,7 @@ import { type OutputOptions, print, printable, table } from '../output.js'
 import { readPodHost } from '../read-named.js'
 import { waitForQueue } from '../wait-for-queue.js'
 import { withPod } from '../with-pod.js'
-import { podRuleCommands } from './moderation/pod-rules.js'
+import { podRuleCommands, printRulePreview } from './moderation/pod-rules.js'
 
 interface ListOptions extends OutputOptions {
   readonly state?: NonNullable<KnownPodFilter['state']>
@@ -50,6 +50,7 @@ export function podsCommands(program: Command): void {
     block,
   )
     .option('--purge', 'also delete its people and everything they sent; needs --yes')
+    .option('--dry-run', 'only show the effect of the block')
     .option('--yes', 'confirm a block that ends relations of local users')
   action('unblock', 'Ends the block of a pod and sends the deliveries given up in the last 14 days.', unblock)
   action(
@@ -146,10 +147,18 @@ async function probe(hostPort: PodHost, options: OutputOptions): Promise<void> {
 
 interface BlockOptions extends ActorOptions {
   readonly purge?: boolean
+  readonly dryRun?: boolean
   readonly yes?: boolean
 }
 
-async function block(hostPort: PodHost, { purge, yes = false, reason, ...options }: BlockOptions): Promise<void> {
+async function block(
+  hostPort: PodHost,
+  { purge, dryRun, yes = false, reason, ...options }: BlockOptions,
+): Promise<void> {
+  if (dryRun) {
+    const { host, port } = hostPort
+    return printRulePreview({ domain: host, port: port === 443 ? null : port }, options)
+  }
   if (purge && !yes) {
     const [pod] = await withPod(({ db }) => listKnownPods(db, { hostPort }))
     const people = pod?.people ?? 0

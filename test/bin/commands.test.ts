@@ -415,6 +415,7 @@ describe('the commands', { timeout: 180_000 }, () => {
         code: 1,
         stderr: 'dead letters  1\nNothing was changed. Add --yes to do it.\n',
       })
+      expect(await json('dead', 'drop', name, '--dry-run')).toEqual({ dead_letters: 1 })
       expect(await json('dead', 'drop', name, '--yes', '--reason', 'Obsolete')).toEqual({ dropped: 1 })
       expect(await open.db('outbox').where({ id })).toEqual([])
     })

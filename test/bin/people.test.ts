@@ -179,6 +179,8 @@ describe('the commands of moderators', { timeout: 120_000 }, () => {
     expect(await run('filters', 'test', ...rule, '--json')).toMatchObject({ hits: 1, complete: true })
     const { filter } = await run('filters', 'add', ...rule, '--action', 'hide', '--state', 'active', ...because)
     expect(await expectRefusal('filters', 'apply', String(filter.id), ...because)).toContain('"hits":1')
+    const dryRun = ['filters', 'apply', String(filter.id), '--dry-run', '--yes', '--json']
+    expect(await run(...dryRun)).toEqual({ hits: 1, authors: 1, complete: true })
     expect(await run('filters', 'apply', String(filter.id), '--yes', ...because)).toMatchObject({ hits: 1 })
     expect(await run('clusters', 'list', '--json')).toEqual([])
     const { entries } = await run('audit', 'verify', '--json')

@@ -160,6 +160,7 @@ describe('the commands about deliveries', { timeout: 180_000 }, () => {
       expect([unconfirmed.code, unconfirmed.stderr]).toEqual([1, expect.stringMatching(/^contacts +1$/m)])
       expect(unconfirmed.stderr).toContain('Nothing was changed. Add --yes to do it.')
     }
+    expect(await json('pods', 'block', 'bad.example', '--dry-run', '--yes')).toMatchObject({ contacts: 1, people: 1 })
     expect(await db('pod_rules').where({ domain: 'bad.example' })).toEqual([])
     expect(await json('pods', 'block', 'bad.example', '--yes', ...reason)).toMatchObject({
       state: 'blocked',

@@ -9,7 +9,7 @@ import { purgeContent, removeContent } from '../../../src/domain/moderation/remo
 import { findContentType } from '../../../src/persistence/moderation/hidden-content.js'
 import type { Services } from '../../../src/services/services.js'
 import { presentContent } from '../../../src/web/presenters/moderation.js'
-import { type ActorOptions, getActor, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, getActor, withActorOptions, withConfirmation } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { print, printable, table } from '../../output.js'
 import { waitForQueue } from '../../wait-for-queue.js'
@@ -41,13 +41,13 @@ export function contentCommands(program: Command): void {
       if (!options.yes) throw new CommandError('What is retracted cannot be brought back: add --yes to remove it.')
       return createActionHandler(removeContent, 'removed')(guid, options)
     })
-  command('purge', 'Deletes a remote post or comment with everything below it.')
-    .option('--yes', 'confirm')
-    .action((guid: string, options: ContentOptions) => {
+  withConfirmation(command('purge', 'Deletes a remote post or comment with everything below it.')).action(
+    (guid: string, options: ContentOptions) => {
       const purge: Run = (services, actor, target, action) =>
         purgeContent(services, actor, target, { ...action, confirm: options.yes ? guid : undefined })
       return createActionHandler(purge, 'deleted')(guid, options)
-    })
+    },
+  )
   command('undo', 'Undoes the hiding and the removal of a post or a comment.').action(
     createActionHandler(undo, 'shown again'),
   )

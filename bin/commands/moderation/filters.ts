@@ -21,7 +21,7 @@ import {
 } from '../../../src/persistence/moderation/filters.js'
 import { presentDryRun, presentFilter } from '../../../src/web/presenters/filters.js'
 import { presentOperation } from '../../../src/web/presenters/operations.js'
-import { type ActorOptions, getActor, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, getActor, withActorOptions, withConfirmation } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount } from '../../options.js'
 import { print, printable, table } from '../../output.js'
@@ -72,10 +72,9 @@ export function filterCommands(program: Command): void {
       change(options, (services, actor) => changeFilter(services, actor, { id, ...inputOf(options) }, options)),
     )
 
-  withActorOptions(filters.command('apply'))
+  withConfirmation(withActorOptions(filters.command('apply')))
     .argument('<id>', 'the number of the filter', readCount)
     .option('--days <number>', 'apply it to the content of the last <number> days', readCount, 7)
-    .option('--yes', 'confirm')
     .option('--json', 'print JSON')
     .description('Applies a filter to stored posts and comments: opens cases, or hides them as one action.')
     .addHelpText('after', '\nExample:\n  pod filters apply 7 --days 30 --reason "Spam wave" --yes')

@@ -15,7 +15,7 @@ import { suspendAccount } from '../../../src/domain/moderation/restrict-user.js'
 import type { PersonState } from '../../../src/persistence/moderation/people-records.js'
 import type { Services } from '../../../src/services/services.js'
 import { presentPersonDetails, presentPersonRecord } from '../../../src/web/presenters/moderation.js'
-import { type ActorOptions, getActor, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, getActor, withActorOptions, withConfirmation } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount } from '../../options.js'
 import { countText, print, printable, table } from '../../output.js'
@@ -160,7 +160,8 @@ function addForgetCommand(people: Command): void {
     .description(
       'Deletes a person of another pod with their key, guid, posts, comments, likes, votes, messages, conversations they began, and contacts. The next message or search discovers the person again, with the current key of their pod.',
     )
-    .option('--yes', 'confirm; without it, only prints what would be deleted')
+    .option('--dry-run', 'only print what would be deleted')
+    .option('--yes', 'confirm')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod people forget alice@pod.example --reason "A wrong guid" --yes')
     .action(forget)
@@ -176,15 +177,15 @@ function addContentCommands(command: (name: string, description: string) => Comm
 
   const remove: Run = (services, actor, { guid, address, options: { reason, yes } }) =>
     removeContentOfPerson(services, actor, guid, { reason, confirm: yes ? labelOf(services, address) : undefined })
-  command('remove-content', 'Removes the public posts and comments of a person, in the background.')
-    .option('--yes', 'confirm')
-    .action(createRequestHandler(remove, 'Removal of posts and comments'))
+  withConfirmation(
+    command('remove-content', 'Removes the public posts and comments of a person, in the background.'),
+  ).action(createRequestHandler(remove, 'Removal of posts and comments'))
 
   const purge: Run = (services, actor, { guid, address, options: { reason, yes } }) =>
     purgePerson(services, actor, guid, { reason, confirm: yes ? address : undefined })
-  command('purge', 'Deletes the content of a blocked remote person, in the background.')
-    .option('--yes', 'confirm')
-    .action(createRequestHandler(purge, 'Purge'))
+  withConfirmation(command('purge', 'Deletes the content of a blocked remote person, in the background.')).action(
+    createRequestHandler(purge, 'Purge'),
+  )
 }
 
 /** The label of a local person is the user name. */
@@ -274,7 +275,7 @@ function createHandler(run: Run, describe: (name: string, changed: boolean) => s
 async function forget(address: string, options: PersonOptions): Promise<void> {
   const person = await withPod(async (services) => {
     const remotePerson = await getRemotePerson(services, address)
-    if (!options.yes) return remotePerson
+    if (options.dryRun || !options.yes) return remotePerson
     await deleteRemotePerson(services, await getActor(services, options, 'administration'), remotePerson, {
       reason: options.reason,
     })
@@ -284,6 +285,8 @@ async function forget(address: string, options: PersonOptions): Promise<void> {
   const counts = Object.entries(rows)
     .map(([kind, count]) => `${kind} ${count}`)
     .join(', ')
+  if (options.dryRun)
+    return print(options, rows, table(Object.entries(rows).map(([kind, count]) => [kind, `${count}`])))
   if (!options.yes) {
     throw new CommandError(`This would delete ${address} (${counts}), and cannot be undone: add --yes to do it.`)
   }

@@ -19,7 +19,7 @@ import type { ImportMode } from '../../../src/persistence/moderation/pod-rule-im
 import type { PodRule } from '../../../src/persistence/moderation/pod-rules.js'
 import { presentOperation } from '../../../src/web/presenters/operations.js'
 import { presentPodRule, presentPodRuleImport } from '../../../src/web/presenters/pod-rules.js'
-import { type ActorOptions, getActor, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, getActor, withActorOptions, withConfirmation } from '../../actor-options.js'
 import { readCount, readEnd } from '../../options.js'
 import { countText, print, printable, table } from '../../output.js'
 import { waitForQueue } from '../../wait-for-queue.js'
@@ -63,7 +63,9 @@ export function podRuleCommands(pods: Command): void {
     .option('--exact', 'not for subdomains')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod pods preview spam.example')
-    .action(preview)
+    .action((text: string, { exact, ...options }: SetOptions) =>
+      printRulePreview({ ...readDomain(text), subdomains: !exact }, options),
+    )
 
   pods
     .command('export')
@@ -85,10 +87,9 @@ export function podRuleCommands(pods: Command): void {
     .addHelpText('after', '\nExample:\n  pod pods import rules.csv --mode stricter --reason "Shared list" --yes')
     .action(importRules)
 
-  withActorOptions(pods.command('undo-import'))
+  withConfirmation(withActorOptions(pods.command('undo-import')))
     .argument('<id>', 'the number of the import', readCount)
     .description('Undoes the rules of an import that have not changed since.')
-    .option('--yes', 'confirm')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod pods undo-import 3 --reason "A bad list" --yes')
     .action(undoImportOf)
@@ -156,7 +157,7 @@ async function set(
   { exact, until, publicComment, dryRun, yes, reason, ...options }: SetOptions,
 ): Promise<void> {
   const domain = { ...readDomain(text), subdomains: !exact }
-  if (dryRun) return preview(text, { ...options, ...(exact && { exact }) })
+  if (dryRun) return printRulePreview(domain, options)
   const { rule, changed } = await withPod(async (services) => {
     await waitForQueue(services.jobs)
     const actor = await getActor(services, options, 'moderation')
@@ -202,15 +203,12 @@ async function rules({ state, ...options }: ActorOptions & { readonly state?: Po
   ])
 }
 
-async function preview(
-  text: string,
-  { exact, ...options }: ActorOptions & { readonly exact?: boolean },
-): Promise<void> {
+/** Prints what a rule for a domain would concern. */
+export async function printRulePreview(domain: RuleDomainInput, options: ActorOptions): Promise<void> {
   const details = previewDetails(
-    await withPod(async (services) => {
-      const actor = await getActor(services, options, 'moderation')
-      return previewPodRule(services, actor, { ...readDomain(text), subdomains: !exact })
-    }),
+    await withPod(async (services) =>
+      previewPodRule(services, await getActor(services, options, 'moderation'), domain),
+    ),
   )
   const { pods, ...counts } = details
   const rows = Object.entries(counts).map(([name, value]) => [

@@ -13,7 +13,7 @@ import { listDeadLetters } from '../../../src/jobs/dead-letters/find-dead-letter
 import { QUEUES, type QueueName } from '../../../src/jobs/queues/queue-names.js'
 import type { Services } from '../../../src/services/services.js'
 import { presentOperation } from '../../../src/web/presenters/operations.js'
-import { type ActorOptions, getActor, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, getActor, withActorOptions, withConfirmation } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount, readTime } from '../../options.js'
 import { type OutputOptions, print, printable, table } from '../../output.js'
@@ -57,10 +57,9 @@ export function deadLetterCommands(program: Command): void {
     .addHelpText('after', '\nExample:\n  pod dead replay --queue outbound --reason "The pod is back"')
     .action(replay)
 
-  withActorOptions(withFilter(dead.command('drop [id]')))
+  withConfirmation(withActorOptions(withFilter(dead.command('drop [id]'))))
     .description('Deletes dead letters: one by id, those of a queue or fault, or all.')
     .option('--all', 'all of them')
-    .option('--yes', 'confirm')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod dead drop outbox-17 --reason "Obsolete" --yes')
     .action(drop)

@@ -10,7 +10,7 @@ import {
 } from '../../../src/domain/operations/quarantine.js'
 import { countQuarantined } from '../../../src/persistence/inbound/quarantine.js'
 import { presentOperation, presentQuarantined } from '../../../src/web/presenters/operations.js'
-import { type ActorOptions, getActor, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, getActor, withActorOptions, withConfirmation } from '../../actor-options.js'
 import { readCount } from '../../options.js'
 import { type OutputOptions, print, printable, table } from '../../output.js'
 import { withPod } from '../../with-pod.js'
@@ -46,7 +46,7 @@ export function quarantineCommands(program: Command): void {
 
   changeCommand('replay', 'Receives rejected messages again, with the current rules.').action(replay)
   changeCommand('release', 'Receives messages that a filter has rejected, once without filters.').action(release)
-  changeCommand('drop', 'Deletes rejected messages.').option('--yes', 'confirm').action(drop)
+  withConfirmation(changeCommand('drop', 'Deletes rejected messages.')).action(drop)
 
   function changeCommand(name: string, description: string): Command {
     return withActorOptions(withFilter(quarantine.command(name)))

@@ -20,7 +20,7 @@ import { moveFormerQueue } from '../../../src/services/former-queue.js'
 import { queueSettings } from '../../../src/services/open-services.js'
 import type { Services } from '../../../src/services/services.js'
 import { presentOperation, presentQueue, presentQueueJob } from '../../../src/web/presenters/operations.js'
-import { type ActorOptions, getActor, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, getActor, withActorOptions, withConfirmation } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount, readTime } from '../../options.js'
 import { type OutputOptions, print, printable, table } from '../../output.js'
@@ -77,16 +77,13 @@ export function queueCommands(program: Command): void {
     readTime,
   )
   changeCommand('resume', 'Ends a pause or a drain.', resumeQueue)
-  changeCommand('drain', 'Accepts no new jobs for a queue and finishes the existing ones.', drainQueue)
-    .option('--until <time>', 'the time at which it resumes automatically', readTime)
-    .option('--yes', 'confirm')
+  withConfirmation(
+    changeCommand('drain', 'Accepts no new jobs for a queue and finishes the existing ones.', drainQueue),
+  ).option('--until <time>', 'the time at which it resumes automatically', readTime)
   changeCommand('promote', 'Makes the delayed jobs of a queue due, a thousand at most.', promoteJobs)
     .option('--name <name>', 'only jobs of this name')
     .option('--pod <host>', 'only jobs that deliver to this pod or fetch from it')
-  changeCommand('discard', 'Deletes waiting jobs; inbound messages become dead letters.', discardJobs).option(
-    '--yes',
-    'confirm',
-  )
+  withConfirmation(changeCommand('discard', 'Deletes waiting jobs; inbound messages become dead letters.', discardJobs))
 
   function onQueue(name: string, description: string): Command {
     return queues
