@@ -13,7 +13,7 @@ import { splitAddress } from '../../src/protocol/address.js'
 import { readHcard, readWebFinger } from '../../src/protocol/discovery/discovery-documents.js'
 import { readHcardFields } from '../../src/protocol/discovery/hcard-fields.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
-import { isAcceptedName, isGuid, isUrlWithPath } from '../../src/protocol/values.js'
+import { firstCharacters, isAcceptedName, isGuid, isUrlWithPath } from '../../src/protocol/values.js'
 import type { LookupServices } from '../../src/services/services.js'
 import { isSuccess, sendRequest } from './send-request.js'
 
@@ -212,7 +212,7 @@ function checkDiscovery(html: string): CheckResult {
 
 /** Untrusted text for the terminal. */
 function quoteUntrusted(text: string): string {
-  return text === '' ? 'empty' : JSON.stringify([...text].slice(0, 80).join(''))
+  return text === '' ? 'empty' : JSON.stringify(firstCharacters(text, 80))
 }
 
 function parse(json: string): unknown {

@@ -1,4 +1,6 @@
 import { isUrl } from './is-url.js'
+import { isWithinLength } from './values.js'
+
 /** `name@host`, with a port after the host if it is not the default one. */
 export interface Address {
   readonly name: string
@@ -21,7 +23,7 @@ export function splitAddress(text: string): Address | undefined {
   const groups = shape.exec(text)?.groups
   const { name, host, ipv6 } = groups ?? {}
   if (name === undefined || host === undefined) return undefined
-  if (text.length > MAX_CHARACTERS && [...text].length > MAX_CHARACTERS) return undefined
+  if (!isWithinLength(text, MAX_CHARACTERS)) return undefined
   if (ipv6 !== undefined && !isUrl(`http://${ipv6}/`)) return undefined
   return { name, host }
 }

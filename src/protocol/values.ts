@@ -133,6 +133,11 @@ export function isWithinLength(text: string, maxCharacters: number): boolean {
   return text.length <= 2 * maxCharacters && codePoints(text) <= maxCharacters
 }
 
+/** The first characters, not UTF-16 units: `slice` could cut a character in two. */
+export function firstCharacters(text: string, count: number): string {
+  return text.length <= count ? text : [...text].slice(0, count).join('')
+}
+
 function isBetween(value: number | undefined, lowest: number, highest: number): boolean {
   return value !== undefined && value >= lowest && value <= highest
 }

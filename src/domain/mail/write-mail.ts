@@ -1,4 +1,5 @@
 import { escapeHtml } from '../../protocol/escape-html.js'
+import { firstCharacters, isWithinLength } from '../../protocol/values.js'
 import { MAIL_LIMITS } from './limits.js'
 import type { MailText } from './mail-texts.js'
 
@@ -42,8 +43,7 @@ export function writeMail({ text, lines = [], url, footer, unsubscribe }: MailPa
 
 /** The name of another person, without line breaks, control characters and changes of direction. */
 export function mailName(name: string): string {
-  const clean = oneLine(name.replace(/\p{Cf}/gu, ''))
-  return [...clean].slice(0, MAIL_LIMITS.nameCharacters).join('')
+  return firstCharacters(oneLine(name.replace(/\p{Cf}/gu, '')), MAIL_LIMITS.nameCharacters)
 }
 
 /** The beginning of a public text, without marks. Only a part of it is read: the patterns take quadratic time for `![![![…`. */
@@ -59,11 +59,10 @@ export function mailExcerpt(text: string): string | undefined {
       .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
       .replace(/[*_`>#~]+/g, ''),
   )
-  const characters = [...plain]
-  if (characters.length === 0) return undefined
+  if (plain === '') return undefined
   const { excerptCharacters } = MAIL_LIMITS
-  const isComplete = text.length <= readCharacters && characters.length <= excerptCharacters
-  return isComplete ? plain : `${characters.slice(0, excerptCharacters - 1).join('')}…`
+  const isComplete = text.length <= readCharacters && isWithinLength(plain, excerptCharacters)
+  return isComplete ? plain : `${firstCharacters(plain, excerptCharacters - 1)}…`
 }
 
 function oneLine(text: string): string {

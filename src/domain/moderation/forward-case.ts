@@ -7,6 +7,7 @@ import type { User } from '../../persistence/models/user.js'
 import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
 import { addCaseEvent, type CaseRow, findCase, lockCase, readCaseHistory } from '../../persistence/moderation/cases.js'
 import { splitAddress } from '../../protocol/address.js'
+import { firstCharacters } from '../../protocol/values.js'
 import type { ModerationServices, Services } from '../../services/services.js'
 import { beginConversation } from '../conversations/begin-conversation.js'
 import { enqueueLiveEvent } from '../notifications/enqueue-live-events.js'
@@ -121,9 +122,8 @@ async function textOf(
 const REASONS = 10
 
 function truncateReason(reason: string): string {
-  const characters = [...reason]
-  const { reasonCharacters } = MODERATION_LIMITS
-  return characters.length <= reasonCharacters ? reason : `${characters.slice(0, reasonCharacters).join('')}…`
+  const start = firstCharacters(reason, MODERATION_LIMITS.reasonCharacters)
+  return start === reason ? reason : `${start}…`
 }
 
 /** The page on the pod of the author: its operator finds the content there. */

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { inRequestTransaction, runAfterCommit } from '../../persistence/database/transactions.js'
 import { type AuditTarget, type AuditValues, appendAuditEntry } from '../../persistence/moderation/audit-log.js'
 import { addCaseEvent, findCase } from '../../persistence/moderation/cases.js'
+import { isWithinLength } from '../../protocol/values.js'
 import { type ModerationServices, type Services, withTransaction } from '../../services/services.js'
 import type { Power } from '../accounts/role-powers.js'
 import { findTextFault } from '../posts/texts.js'
@@ -99,7 +100,7 @@ export function requireReason(options: ActionOptions): string {
 export function readReason({ reason = '' }: ActionOptions): string | undefined {
   const text = reason.trim()
   if (text === '') return undefined
-  const isTooLong = [...text].length > MODERATION_LIMITS.reasonCharacters
+  const isTooLong = !isWithinLength(text, MODERATION_LIMITS.reasonCharacters)
   if (isTooLong || findTextFault(text) !== undefined) {
     throw new Refusal('reason_invalid', `A reason must have at most ${MODERATION_LIMITS.reasonCharacters} characters.`)
   }

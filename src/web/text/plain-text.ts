@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Token } from 'markdown-it'
 import type { Mention } from '../../protocol/mentions.js'
-import { isWithinLength } from '../../protocol/values.js'
+import { firstCharacters, isWithinLength } from '../../protocol/values.js'
 import { createMarkdown, parseBlocks, REFERENCE, referenceOf } from './markdown.js'
 
 const MAX_TITLE_CHARACTERS = 70
@@ -48,9 +48,7 @@ function readTitle(text: string, nameOf: NameOf): string | undefined {
 
 /** The text, or its beginning with three dots. */
 export function shorten(text: string, maxCharacters: number): string {
-  if (text.length <= maxCharacters) return text
-  const characters = [...text]
-  return characters.length <= maxCharacters ? text : `${characters.slice(0, maxCharacters - 3).join('')}...`
+  return isWithinLength(text, maxCharacters) ? text : `${firstCharacters(text, maxCharacters - 3)}...`
 }
 
 /** Parses the beginning with the link definitions (`[1]: https://…`) of the whole text, which usually are its last lines. */

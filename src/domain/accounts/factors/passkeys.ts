@@ -4,6 +4,7 @@ import { findFactors } from '../../../persistence/accounts/factors.js'
 import { isUniqueViolation } from '../../../persistence/database/errors.js'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { User } from '../../../persistence/models/user.js'
+import { isWithinLength } from '../../../protocol/values.js'
 import type { Services } from '../../../services/services.js'
 import { enqueueAccountMail } from '../../mail/enqueue-mail.js'
 import { Refusal } from '../../refusals.js'
@@ -100,7 +101,7 @@ export async function renamePasskey(
 
 function readName(typedName: string): string {
   const name = typedName.trim()
-  if (name !== '' && [...name].length <= FACTOR_LIMITS.passkeyNameCharacters && !/\p{Cc}/u.test(name)) return name
+  if (name !== '' && isWithinLength(name, FACTOR_LIMITS.passkeyNameCharacters) && !/\p{Cc}/u.test(name)) return name
   throw new Refusal('passkey_name_invalid', `A name must have 1 to ${FACTOR_LIMITS.passkeyNameCharacters} characters.`)
 }
 

@@ -23,6 +23,7 @@ import {
   undoImportRows,
 } from '../../../persistence/moderation/pod-rule-imports.js'
 import { lockPodRules, type PodRule } from '../../../persistence/moderation/pod-rules.js'
+import { firstCharacters } from '../../../protocol/values.js'
 import type { ModerationServices, Services } from '../../../services/services.js'
 import {
   type BackgroundTask,
@@ -237,11 +238,6 @@ function readList(csv: string): readonly ListLine[] {
       rejectReports: isTrue('reject_reports'),
     }
   })
-}
-
-/** Characters and not UTF-16 units, as the limit of a comment counts them. */
-function firstCharacters(text: string, count: number): string {
-  return text.length <= count ? text : [...text].slice(0, count).join('')
 }
 
 function parseRecords(csv: string): string[][] {

@@ -24,6 +24,7 @@ import {
 import { reviveDeliveriesOfPods } from '../../../persistence/outbound/dead-deliveries.js'
 import type { IdPage, ListPage } from '../../../persistence/sql/id-page.js'
 import { formatAddressHost } from '../../../protocol/address.js'
+import { isWithinLength } from '../../../protocol/values.js'
 import type { ModerationServices, Services } from '../../../services/services.js'
 import { findTextFault } from '../../posts/texts.js'
 import { Refusal } from '../../refusals.js'
@@ -329,7 +330,7 @@ function isSameRule(one: PodRule, other: NewPodRule): boolean {
 function readComment(text: string): string {
   const comment = text.trim()
   if (
-    [...comment].length > MODERATION_LIMITS.reasonCharacters ||
+    !isWithinLength(comment, MODERATION_LIMITS.reasonCharacters) ||
     (comment !== '' && findTextFault(comment) !== undefined)
   ) {
     throw new Refusal(

@@ -7,6 +7,7 @@ import { inRequestTransaction } from '../../../persistence/database/transactions
 import { Invitation } from '../../../persistence/models/invitation.js'
 import type { IdPage, ListPage } from '../../../persistence/sql/id-page.js'
 import { DAY_MS } from '../../../protocol/durations.js'
+import { isWithinLength } from '../../../protocol/values.js'
 import type { ModerationServices, Services } from '../../../services/services.js'
 import { insertInvitation } from '../../accounts/invitations.js'
 import { findTextFault } from '../../posts/texts.js'
@@ -170,7 +171,7 @@ function requireUses(uses: number, used = 0): void {
 
 function readNote(text: string): string {
   const note = text.trim()
-  if ([...note].length > MODERATION_LIMITS.reasonCharacters || (note !== '' && findTextFault(note) !== undefined)) {
+  if (!isWithinLength(note, MODERATION_LIMITS.reasonCharacters) || (note !== '' && findTextFault(note) !== undefined)) {
     throw new Refusal('note_invalid', `A note must have at most ${MODERATION_LIMITS.reasonCharacters} characters.`)
   }
   return note

@@ -19,6 +19,7 @@ import {
   updateNetworkRule,
 } from '../../../persistence/moderation/network-rules.js'
 import type { IdPage, ListPage } from '../../../persistence/sql/id-page.js'
+import { isWithinLength } from '../../../protocol/values.js'
 import type { Services } from '../../../services/services.js'
 import { mailboxMac, mailDomainMac, readMailbox, readMailDomain } from '../../mail/mailboxes.js'
 import { findTextFault } from '../../posts/texts.js'
@@ -333,7 +334,7 @@ function isStricter(after: { readonly severity: string }, before: IpRule): boole
 
 function readComment(given: string): string {
   const comment = given.trim()
-  const isTooLong = [...comment].length > MODERATION_LIMITS.reasonCharacters
+  const isTooLong = !isWithinLength(comment, MODERATION_LIMITS.reasonCharacters)
   if (isTooLong || (comment !== '' && findTextFault(comment) !== undefined)) {
     throw new Refusal(
       'comment_invalid',

@@ -1,10 +1,11 @@
 import { TEXT_LIMITS } from '../../../domain/limits.js'
+import { firstCharacters, isWithinLength } from '../../../protocol/values.js'
 import { cleanText } from '../../../protocol/xml/xml.js'
 import { type ArchiveOwner, readMembers } from '../reading/archive-owner.js'
 import { readItems } from '../reading/items-of-version.js'
 import { type SpooledArchive, spooledBatches } from '../reading/spool-archive.js'
 
-const LENGTH = TEXT_LIMITS.aspectNameCharacters
+const MAX_CHARACTERS = TEXT_LIMITS.aspectNameCharacters
 
 /** Aspects whose names are made distinct, so that the record of an import stays small. */
 const MAX_DISTINCT_NAMES = 1_000
@@ -28,12 +29,12 @@ export async function listDistinctAspectNames(
       if (name !== undefined && key !== undefined && !names.has(key)) names.set(key, name)
     }
   }
-  const takenNames = new Set([...names.keys()].filter((name) => [...name].length <= LENGTH))
+  const takenNames = new Set([...names.keys()].filter((name) => isWithinLength(name, MAX_CHARACTERS)))
   const distinct: Record<string, string> = {}
   let distinctCount = 0
   for (const [key, name] of names) {
-    if ([...name].length <= LENGTH) continue
-    const shortName = cut(name)
+    if (isWithinLength(name, MAX_CHARACTERS)) continue
+    const shortName = shortenName(name)
     if (!takenNames.has(shortName.toLowerCase())) takenNames.add(shortName.toLowerCase())
     else if (distinctCount < MAX_DISTINCT_NAMES) {
       distinctCount += 1
@@ -52,7 +53,7 @@ export function readAspectName(
   const name = readUncutName(value)
   if (name === undefined) return undefined
   const key = name.toLowerCase()
-  return Object.hasOwn(aspectNames, key) ? aspectNames[key] : cut(name)
+  return Object.hasOwn(aspectNames, key) ? aspectNames[key] : shortenName(name)
 }
 
 function readUncutName(value: unknown): string | undefined {
@@ -61,14 +62,14 @@ function readUncutName(value: unknown): string | undefined {
   return name === '' ? undefined : name
 }
 
-function cut(name: string, length: number = LENGTH): string {
-  return [...name].slice(0, length).join('').trim()
+function shortenName(name: string, length: number = MAX_CHARACTERS): string {
+  return firstCharacters(name, length).trim()
 }
 
 function addNumber(name: string, taken: ReadonlySet<string>): string {
   for (let number = 2; ; number += 1) {
     const suffix = ` ${number}`
-    const candidate = cut(name, LENGTH - suffix.length) + suffix
+    const candidate = shortenName(name, MAX_CHARACTERS - suffix.length) + suffix
     if (!taken.has(candidate.toLowerCase())) return candidate
   }
 }

@@ -13,6 +13,7 @@ import {
 import { Mention } from '../../../persistence/models/mention.js'
 import { Tag } from '../../../persistence/models/tag.js'
 import type { PhotoEntity, ReshareEntity, StatusMessageEntity } from '../../../protocol/entities/posts.js'
+import { firstCharacters } from '../../../protocol/values.js'
 import type {
   IgnoredMessage,
   RejectedMessage,
@@ -41,8 +42,7 @@ export async function storeStatusMessages(
       type: 'StatusMessage',
       public: message.entity.public,
       text,
-      providerDisplayName:
-        provider === undefined ? undefined : [...provider].slice(0, MAX_PROVIDER_CHARACTERS).join(''),
+      providerDisplayName: provider === undefined ? undefined : firstCharacters(provider, MAX_PROVIDER_CHARACTERS),
       embed: embed === undefined ? undefined : { ...embed, type: undefined },
       createdAt: timeOf(message, now),
     }
