@@ -16,7 +16,6 @@ declare module 'fastify' {
  * can be sent again.
  */
 export function addFormKeys(app: FastifyInstance): void {
-  const { db } = app.services
   const running = new Map<string, Promise<string | undefined>>()
   app.decorateRequest('formKey', undefined)
 
@@ -37,26 +36,26 @@ export function addFormKeys(app: FastifyInstance): void {
       }
     })
     running.set(name, responseOfRun)
-    const known = await claimFormKey(db, hash).catch((error: unknown) => {
+    const claim = await claimFormKey(request.services.db, hash).catch((error: unknown) => {
       end(undefined)
       throw error
     })
-    if (known.state === 'claimed') request.formKey = { hash, end }
+    if (claim.state === 'claimed') request.formKey = { hash, end }
     else {
-      end(known.location)
-      if (known.location !== undefined) return reply.redirect(known.location, 303)
+      end(claim.location)
+      if (claim.location !== undefined) return reply.redirect(claim.location, 303)
       throw new RequestFault(409, 'This form is already being processed. Open the page again.')
     }
   })
 
   app.addHook('onSend', async (request, reply) => {
-    const { formKey } = request
+    const { formKey, services } = request
     if (formKey === undefined) return
     request.formKey = undefined
     const location = reply.statusCode === 303 ? String(reply.getHeader('location')) : undefined
     try {
-      if (location === undefined) await releaseFormKey(db, formKey.hash)
-      else await storeFormResponse(db, formKey.hash, location)
+      if (location === undefined) await releaseFormKey(services.db, formKey.hash)
+      else await storeFormResponse(services.db, formKey.hash, location)
     } catch (err) {
       request.log.warn({ err }, 'storing the answer to a form failed')
     } finally {

@@ -17,9 +17,11 @@ import { activityHistory } from '../../jobs/operations/activity-history.js'
 import { readAcceptedRate } from '../../jobs/operations/queue-rates.js'
 import { JOB_STATES } from '../../jobs/queues/inspect-queues.js'
 import { isInboundQueue, isQueueName, type QueueName } from '../../jobs/queues/queue-names.js'
+import type { Services } from '../../services/services.js'
 import { JOB_CURSOR, readJobPage } from '../api/job-paging.js'
 import { formText } from '../forms/form-text.js'
 import { html, type Markup } from '../pages/markup.js'
+import type { InboundEndpoint } from '../routes/federation/inbound-endpoint.js'
 import { queryText } from '../schemas/query-text.js'
 import { RequestFault } from '../server/request-faults.js'
 import { type CurrentState, sendIfOutdated } from './actions.js'
@@ -86,7 +88,7 @@ ${lineChart({
       findQueue(request.services, name),
       findDiscarding(request.services, request.console.actor, name),
       listJobs(request.services, name, state, page).catch(() => undefined),
-      isInboundQueue(name) ? readInboundSpace(app) : undefined,
+      isInboundQueue(name) ? readInboundSpace(request.services, app.inboundEndpoint) : undefined,
     ])
     if (queue === undefined || jobs === undefined) throw new RequestFault(503, 'The queue is unavailable.')
     return sendConsolePage(request, reply, queuePage(request, { queue, discarding, space, jobs: { ...jobs, state } }))
@@ -149,12 +151,13 @@ function addQueueActions(app: FastifyInstance): void {
         : run(request, reply, name)
     })
   }
+}
 
-  function changeIn(request: FastifyRequest): QueueChange {
-    const hours = Number(formText(request, 'hours') ?? 0)
-    const until = hours > 0 && hours <= 24 * 14 ? new Date(app.services.now().getTime() + hours * 3_600_000) : undefined
-    return { reason: formText(request, 'reason'), until }
-  }
+function changeIn(request: FastifyRequest): QueueChange {
+  const hours = Number(formText(request, 'hours') ?? 0)
+  const isValid = hours > 0 && hours <= 24 * 14
+  const until = isValid ? new Date(request.services.now().getTime() + hours * 3_600_000) : undefined
+  return { reason: formText(request, 'reason'), until }
 }
 
 function textIn(request: FastifyRequest, name: string): string | undefined {
@@ -182,8 +185,8 @@ async function jobCounts(request: FastifyRequest, name: QueueName): Promise<Mark
   ])
 }
 
-async function readInboundSpace({ services, inboundEndpoint }: FastifyInstance): Promise<InboundSpace> {
-  const { heldBytes, queuedBytes, queuedMessages } = inboundEndpoint.packing.size()
+async function readInboundSpace(services: Services, { packing }: InboundEndpoint): Promise<InboundSpace> {
+  const { heldBytes, queuedBytes, queuedMessages } = packing.size()
   const maxBytes = services.config.inboundBytes
   const perMinute = await readAcceptedRate(services)
   const bytesPerSecond = queuedMessages === 0 ? 0 : (perMinute / 60) * (queuedBytes / queuedMessages)
@@ -223,14 +226,14 @@ function queueTable(queues: readonly QueueOverview[]): Markup {
         : html`<a href="/admin/dead-letters?queue=${queue.name}">${formatCount(queue.failed)}</a>`,
       formatSeconds(queue.oldestSeconds),
       ...[queue.perMinute.minute, queue.perMinute.quarter, queue.perMinute.hour].map(formatRate),
-      halfAndMost(queue.wait),
-      halfAndMost(queue.run),
+      medianAndP95(queue.wait),
+      medianAndP95(queue.run),
       queue.workers === 0 ? stateBadge('none', 'bad') : formatCount(queue.workers),
     ]),
   })}`
 }
 
 /** Two durations, one below the other, so that the table fits on a screen. */
-function halfAndMost({ p50, p95 }: QueueOverview['wait']): Markup {
+function medianAndP95({ p50, p95 }: QueueOverview['wait']): Markup {
   return html`<span class="pair"><span>${formatMilliseconds(p50)} /</span> <span>${formatMilliseconds(p95)}</span></span>`
 }
