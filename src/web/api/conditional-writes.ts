@@ -5,6 +5,7 @@ import { withRequestContext } from '../../services/services.js'
 import { isReadMethod } from '../limits/write-limit.js'
 import { buildWeakTag, namesTag } from '../server/entity-tags.js'
 import { RequestFault } from '../server/request-faults.js'
+import type { FindObject } from './missing-objects-first.js'
 
 /** A single object of an API: its row, and its representation as the GET of its path answers it. */
 export interface ConditionalObject {
@@ -24,6 +25,20 @@ export interface RequiredObject {
 }
 
 export type RequiredObjects = Readonly<Record<string, RequiredObject>>
+
+/** For `addMissingObjectsFirst`: looks up the object of a path in a table of objects. */
+export function objectFinderOf(objects: RequiredObjects): (path: string) => FindObject | undefined {
+  return (path) => {
+    const found = findObject(objects, path)
+    return (
+      found &&
+      ((request) =>
+        request.services.db.transaction(async (transaction) =>
+          found.object.read(request, transaction, found.keyIn(request)),
+        ))
+    )
+  }
+}
 
 /**
  * Gives the objects an ETag of their content, and refuses a change whose `If-Match` names another one with 412. The transaction of the
@@ -61,40 +76,6 @@ export function addConditionalWrites(app: FastifyInstance, objects: ConditionalO
       },
     }
     request.services = withRequestContext(request.services, { precondition })
-  })
-}
-
-/**
- * Reports a missing object of the path before errors in the query or body, those of the schema and those that the handler finds. The
- * object is looked up only if these are invalid; otherwise the use case finds it itself.
- */
-export function addMissingObjectsFirst(app: FastifyInstance, objects: RequiredObjects): void {
-  async function requireObject(request: FastifyRequest): Promise<void> {
-    const found = findObject(objects, pathBelow(app, request.routeOptions.url))
-    await request.services.db.transaction(async (transaction) =>
-      found?.object.read(request, transaction, found.keyIn(request)),
-    )
-  }
-
-  app.addHook('onRoute', (route) => {
-    if (findObject(objects, route.routePath) === undefined) return
-    route.attachValidation = true
-    const handle = route.handler
-    route.handler = async function handleOrReportMissing(request, reply) {
-      try {
-        return await handle.call(this, request, reply)
-      } catch (error) {
-        if (error instanceof RequestFault && error.status === 422) await requireObject(request)
-        throw error
-      }
-    }
-  })
-
-  app.addHook('preHandler', async (request) => {
-    const { validationError } = request
-    if (validationError === undefined) return
-    if (validationError.validationContext !== 'params') await requireObject(request)
-    throw validationError
   })
 }
 

@@ -55,7 +55,7 @@ const indexQuery = Type.Object(indexPaging)
 
 interface PageRequest<Query> {
   readonly query: Query
-  /** Set on routes that look up the object of the path before they report invalid parameters. */
+  /** Set on routes with `attachValidation`, which check something else before the query. */
   readonly validationError?: Error
 }
 

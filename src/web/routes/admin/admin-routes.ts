@@ -1,7 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { lacksStaffFactor } from '../../../domain/accounts/factors/second-factor.js'
-import { addConditionalWrites, addMissingObjectsFirst } from '../../api/conditional-writes.js'
+import { addConditionalWrites, objectFinderOf } from '../../api/conditional-writes.js'
 import { addIdempotency } from '../../api/idempotency.js'
+import { addMissingObjectsFirst } from '../../api/missing-objects-first.js'
 import { addTextValues } from '../../api/text-values.js'
 import { addWriteLimit } from '../../limits/write-limit.js'
 import { addRoutes } from '../../server/add-routes.js'
@@ -49,7 +50,7 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   addValidation(app)
   addIdempotency(app)
   addEntityTags(app)
-  addMissingObjectsFirst(app, REQUIRED_OBJECTS)
+  addMissingObjectsFirst(app, objectFinderOf(REQUIRED_OBJECTS))
   addConditionalWrites(app, CONDITIONAL_OBJECTS)
   addCompression(app)
   await addRoutes(app, [

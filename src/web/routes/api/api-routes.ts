@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { addDecimalPoints } from '../../api/decimal-points.js'
 import { addIdempotency } from '../../api/idempotency.js'
+import { addMissingObjectsFirst } from '../../api/missing-objects-first.js'
 import { addWriteNotes } from '../../api/read-list.js'
 import { addRemoteSearch } from '../../limits/remote-search.js'
 import { addWriteLimit } from '../../limits/write-limit.js'
@@ -44,6 +45,7 @@ export const apiRoutes: FastifyPluginAsync = async (app) => {
   addEntityTags(app)
   addCompression(app)
   addRemoteSearch(app)
+  addMissingObjectsFirst(app)
   await addRoutes(app, [
     userRoutes,
     userNoticeRoutes,

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
 import { changeAspect, createAspect, getAspect, listAspects } from '../../../domain/contacts/aspects.js'
 import { deleteAspect } from '../../../domain/contacts/contacts.js'
-import { reportMissingFirst } from '../../api/missing-first.js'
+import { objectFinder } from '../../api/missing-objects-first.js'
 import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { presentAspect } from '../../presenters/aspects.js'
@@ -18,7 +18,7 @@ const invalidName = { name_invalid: 422, name_taken: 422, invalid: 422 }
 
 /** The viewer's aspects: named groups of contacts. */
 export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const ownAspect = reportMissingFirst<Static<typeof params>>((request) =>
+  const findAspect = objectFinder<Static<typeof params>>((request) =>
     getAspect(request.services, request.viewer, readRowId(request.params.id)),
   )
 
@@ -78,7 +78,6 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.route({
     method: ['PATCH', 'PUT'],
     url: '/aspects/:id',
-    ...ownAspect,
     schema: {
       operationId: 'changeAspect',
       tags,
@@ -92,7 +91,7 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
       }),
       response: { 200: refTo(Aspect, 'The aspect after the change.') },
     },
-    config: { scopes: ['contacts:modify'], refusals: { ...missing, ...invalidName } },
+    config: { findObject: findAspect, scopes: ['contacts:modify'], refusals: { ...missing, ...invalidName } },
     handler: async (request) => {
       const { name, order } = request.body
       const change = { name, position: order === undefined ? undefined : Number(order) }

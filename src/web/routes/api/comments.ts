@@ -4,7 +4,7 @@ import { createComment, getComment, listComments } from '../../../domain/interac
 import { deleteComment } from '../../../domain/posts/deletions.js'
 import { requirePostOrComment } from '../../../domain/posts/post-access.js'
 import { readDialect } from '../../api/dialect.js'
-import { readQueryOfExisting, reportMissingFirst } from '../../api/missing-first.js'
+import { objectFinder } from '../../api/missing-objects-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { presentComment, presentNewComment } from '../../presenters/comments.js'
@@ -17,14 +17,13 @@ const commentParams = Type.Object({ post_guid: Type.String(), comment_guid: Type
 
 /** Comments on a post. */
 export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const reportMissingPost = reportMissingFirst<Static<typeof postParams>>((request) =>
+  const findPost = objectFinder<Static<typeof postParams>>((request) =>
     requirePostOrComment(request.services, request.viewer, { postGuid: request.params.post_guid }),
   )
 
   app.get(
     '/posts/:post_guid/comments',
     {
-      attachValidation: true,
       schema: {
         operationId: 'listComments',
         tags,
@@ -34,14 +33,11 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         querystring: Type.Object(timePaging),
         response: { 200: Type.Array(refTo(Comment), { description: 'The comments on the post.' }) },
       },
-      config: { scopes: ['public:read'], refusals: { post_not_found: 404 } },
+      config: { scopes: ['public:read'], refusals: { post_not_found: 404 }, findObject: findPost },
     },
     async (request, reply) => {
       const { post_guid: postGuid } = request.params
-      const page = await readQueryOfExisting(
-        () => readTimePage(request),
-        () => requirePostOrComment(request.services, request.viewer, { postGuid }),
-      )
+      const page = readTimePage(request)
       const comments = await readList(request, (services) => listComments(services, request.viewer, postGuid, page))
       linkTimePages(reply, page, comments, { order: 'oldest first' })
       return comments.items.map((comment) => presentComment(comment, app.services.config))
@@ -51,7 +47,6 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/posts/:post_guid/comments',
     {
-      ...reportMissingPost,
       schema: {
         operationId: 'createComment',
         tags,
@@ -63,6 +58,7 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         response: { 201: refTo(NewComment, 'The new comment.') },
       },
       config: {
+        findObject: findPost,
         scopes: ['interactions'],
         refusals: {
           post_not_found: 404,

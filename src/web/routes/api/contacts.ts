@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox'
 import { getAspect } from '../../../domain/contacts/aspects.js'
 import { listContacts, listContactsInAspect, requireOwnContacts } from '../../../domain/contacts/contact-lists.js'
 import { addToAspect, removeFromAspect } from '../../../domain/contacts/contacts.js'
-import { reportMissingFirst } from '../../api/missing-first.js'
+import { objectFinder } from '../../api/missing-objects-first.js'
 import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { presentPersonSummary } from '../../presenters/people.js'
@@ -12,6 +12,7 @@ import { PersonSummary } from '../../schemas/people.js'
 import { refTo } from '../../schemas/references.js'
 
 const tags = ['Aspects']
+const ofPerson = Type.Object({ person_guid: Type.String() })
 const inAspect = Type.Object({ aspect_id: Type.String() })
 const oneInAspect = Type.Object({ aspect_id: Type.String(), person_guid: Type.String() })
 const querystring = Type.Object(indexPaging)
@@ -28,14 +29,16 @@ const newMember = Type.Object(
 
 /** Contacts: people the viewer shares with, or who share with the viewer. */
 export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const ownAspect = reportMissingFirst<Static<typeof inAspect>>((request) =>
+  const findAspect = objectFinder<Static<typeof inAspect>>((request) =>
     getAspect(request.services, request.viewer, readRowId(request.params.aspect_id)),
+  )
+  const findOwnContacts = objectFinder<Static<typeof ofPerson>>((request) =>
+    requireOwnContacts(request.services, request.viewer, request.params.person_guid),
   )
 
   app.get(
     '/aspects/:aspect_id/contacts',
     {
-      attachValidation: true,
       schema: {
         operationId: 'listContactsInAspect',
         tags,
@@ -45,13 +48,13 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
         querystring,
         response: { 200: Type.Array(refTo(PersonSummary), { description: 'The people in the aspect.' }) },
       },
-      config: { scopes: ['contacts:read'], refusals: missing },
+      config: { scopes: ['contacts:read'], refusals: missing, findObject: findAspect },
     },
     async (request, reply) => {
-      const { page, contacts } = await readList(request, async (services) => {
+      const page = readIndexPage(request)
+      const contacts = await readList(request, async (services) => {
         const { id } = await getAspect(services, request.viewer, readRowId(request.params.aspect_id))
-        const page = readIndexPage(request)
-        return { page, contacts: await listContactsInAspect(services, id, page) }
+        return listContactsInAspect(services, id, page)
       })
       linkIndexPages(reply, page, contacts)
       return contacts.items.map((person) => presentPersonSummary(person, app.services.config))
@@ -61,7 +64,6 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/aspects/:aspect_id/contacts',
     {
-      ...ownAspect,
       schema: {
         operationId: 'addContactToAspect',
         tags,
@@ -72,6 +74,7 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
         response: { 204: Type.Null({ description: 'The person is in the aspect.' }) },
       },
       config: {
+        findObject: findAspect,
         scopes: ['contacts:modify'],
         refusals: {
           ...missing,
@@ -118,24 +121,23 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/users/:person_guid/contacts',
     {
-      attachValidation: true,
       schema: {
         operationId: 'listContacts',
         tags,
         summary: 'List your contacts',
         description:
           'All people you share with or who share with you, ordered by first name, last name and address. Only for your own guid.',
-        params: Type.Object({ person_guid: Type.String() }),
+        params: ofPerson,
         querystring,
         response: { 200: Type.Array(refTo(PersonSummary), { description: 'Your contacts.' }) },
       },
-      config: { scopes: ['contacts:read'], refusals: { person_not_found: 404 } },
+      config: { scopes: ['contacts:read'], refusals: { person_not_found: 404 }, findObject: findOwnContacts },
     },
     async (request, reply) => {
-      const { page, contacts } = await readList(request, async (services) => {
+      const page = readIndexPage(request)
+      const contacts = await readList(request, async (services) => {
         await requireOwnContacts(services, request.viewer, request.params.person_guid)
-        const page = readIndexPage(request)
-        return { page, contacts: await listContacts(services, request.viewer, page) }
+        return listContacts(services, request.viewer, page)
       })
       linkIndexPages(reply, page, contacts)
       return contacts.items.map((person) => presentPersonSummary(person, app.services.config))

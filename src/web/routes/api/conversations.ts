@@ -10,7 +10,7 @@ import {
   startConversation,
 } from '../../../domain/conversations/conversations.js'
 import { readDialect } from '../../api/dialect.js'
-import { readQueryOfExisting, reportMissingFirst } from '../../api/missing-first.js'
+import { objectFinder } from '../../api/missing-objects-first.js'
 import {
   indexPaging,
   linkIndexPages,
@@ -38,7 +38,7 @@ const missing = { conversation_not_found: 404 }
 
 /** Private conversations. Each participant has separate read marks, and may delete a conversation for themselves. */
 export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const ownConversation = reportMissingFirst<Static<typeof params>>((request) =>
+  const findConversation = objectFinder<Static<typeof params>>((request) =>
     getConversation(request.services, request.viewer, request.params.guid),
   )
 
@@ -121,7 +121,6 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.route({
     method: ['PATCH', 'PUT'],
     url: '/conversations/:guid',
-    ...ownConversation,
     schema: {
       operationId: 'markConversation',
       tags,
@@ -132,7 +131,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       body: Type.Object({ read: BooleanField }),
       response: { 200: MarkedConversation },
     },
-    config: { scopes, refusals: { ...missing, invalid: 422 } },
+    config: { findObject: findConversation, scopes, refusals: { ...missing, invalid: 422 } },
     handler: async (request) => {
       const isRead = readBoolean(request.body.read)
       const conversation = await setConversationRead(request.services, request.viewer, request.params.guid, isRead)
@@ -162,7 +161,6 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/conversations/:guid/messages',
     {
-      attachValidation: true,
       schema: {
         operationId: 'listMessages',
         tags,
@@ -173,14 +171,11 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
         querystring: Type.Object({ ...indexPaging, ...onlyAfter }),
         response: { 200: Type.Array(refTo(Message), { description: 'The messages, oldest first.' }) },
       },
-      config: { scopes, refusals: missing },
+      config: { scopes, refusals: missing, findObject: findConversation },
     },
     async (request, reply) => {
       const { guid } = request.params
-      const filter = await readQueryOfExisting(
-        () => ({ ...readIndexPage(request), ...readOnlyAfter(request.query) }),
-        () => getConversation(request.services, request.viewer, guid),
-      )
+      const filter = { ...readIndexPage(request), ...readOnlyAfter(request.query) }
       const messages = await readList(request, (services) =>
         listConversationMessages(services, request.viewer, guid, filter),
       )
@@ -192,7 +187,6 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/conversations/:guid/messages',
     {
-      ...ownConversation,
       schema: {
         operationId: 'writeMessage',
         tags,
@@ -202,7 +196,11 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
         body: Type.Object({ body: Type.String({ description: 'Markdown, 1 to 65 535 characters.' }) }),
         response: { 201: refTo(Message, 'The new message.') },
       },
-      config: { scopes, refusals: { ...missing, malformed: 422, invalid: 422, text_invalid: 422, filtered: 422 } },
+      config: {
+        findObject: findConversation,
+        scopes,
+        refusals: { ...missing, malformed: 422, invalid: 422, text_invalid: 422, filtered: 422 },
+      },
     },
     async (request, reply) => {
       const { guid: conversationGuid } = request.params

@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox'
 import { createLike, listLikes } from '../../../domain/interactions/likes.js'
 import { deleteLike } from '../../../domain/posts/deletions.js'
 import { requirePostOrComment } from '../../../domain/posts/post-access.js'
+import { objectFinder } from '../../api/missing-objects-first.js'
 import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { presentLike } from '../../presenters/reactions.js'
@@ -36,10 +37,13 @@ const likeable = [
 /** Likes of posts and comments. */
 export const likeRoutes: FastifyPluginAsyncTypebox = async (app) => {
   for (const { noun, operation, path, params, missing } of likeable) {
+    const findTarget = objectFinder<Static<typeof params>>((request) =>
+      requirePostOrComment(request.services, request.viewer, targetOf(request.params)),
+    )
+
     app.get(
       path,
       {
-        attachValidation: true,
         schema: {
           operationId: `listLikesOf${operation}`,
           tags,
@@ -49,13 +53,13 @@ export const likeRoutes: FastifyPluginAsyncTypebox = async (app) => {
           querystring: Type.Object(indexPaging),
           response: { 200: Type.Array(refTo(Like), { description: `The likes of the ${noun}.` }) },
         },
-        config: { scopes: ['public:read'], refusals: missing },
+        config: { scopes: ['public:read'], refusals: missing, findObject: findTarget },
       },
       async (request, reply) => {
-        const { page, likes } = await readList(request, async (services) => {
+        const page = readIndexPage(request)
+        const likes = await readList(request, async (services) => {
           const target = await requirePostOrComment(services, request.viewer, targetOf(request.params))
-          const page = readIndexPage(request)
-          return { page, likes: await listLikes(services, request.viewer, target, page) }
+          return listLikes(services, request.viewer, target, page)
         })
         linkIndexPages(reply, page, likes)
         return likes.items.map((like) => presentLike(like, app.services.config))

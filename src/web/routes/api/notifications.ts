@@ -8,7 +8,7 @@ import {
 } from '../../../domain/notifications/notifications.js'
 import { countUnread } from '../../../domain/notifications/unread-counts.js'
 import { readDialect } from '../../api/dialect.js'
-import { reportMissingFirst } from '../../api/missing-first.js'
+import { objectFinder } from '../../api/missing-objects-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { sendUnreadCounts } from '../../api/unread-headers.js'
@@ -25,7 +25,7 @@ const missing = { notification_not_found: 404 }
 
 /** The viewer's notifications. */
 export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const ownNotification = reportMissingFirst<Static<typeof params>>((request) =>
+  const findNotification = objectFinder<Static<typeof params>>((request) =>
     getNotification(request.services, request.viewer, request.params.notification_id),
   )
 
@@ -91,7 +91,6 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.route({
     method: ['PATCH', 'PUT'],
     url: '/notifications/:notification_id',
-    ...ownNotification,
     schema: {
       operationId: 'markNotification',
       tags,
@@ -101,7 +100,7 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       body: Type.Object({ read: BooleanField }),
       response: { 200: refTo(Notification, 'The notification after the change.') },
     },
-    config: { scopes, refusals: { ...missing, invalid: 422 } },
+    config: { findObject: findNotification, scopes, refusals: { ...missing, invalid: 422 } },
     handler: async (request, reply) => {
       const isRead = readBoolean(request.body.read)
       const { notification_id: guid } = request.params

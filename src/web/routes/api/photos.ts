@@ -9,7 +9,7 @@ import { getCreatedPhoto, getPhoto, listOwnPhotos } from '../../../domain/photos
 import { deletePhoto } from '../../../domain/posts/deletions.js'
 import { networkOfAddress } from '../../../networks/network-source.js'
 import type { ListedPhoto } from '../../../persistence/photos/list-photos.js'
-import { reportMissingFirst } from '../../api/missing-first.js'
+import { objectFinder } from '../../api/missing-objects-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { openConcurrencyLimit } from '../../limits/concurrency-limit.js'
@@ -51,7 +51,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
     queue: { total: PHOTO_LIMITS.uploadsWaiting, perKey: PHOTO_LIMITS.uploadsWaitingOfPerson, withinMs: queuedWithin },
   })
 
-  const ownPhoto = reportMissingFirst<Static<typeof params>>((request) =>
+  const findPhoto = objectFinder<Static<typeof params>>((request) =>
     getCreatedPhoto(request.services, request.viewer, request.params.photo_guid),
   )
 
@@ -143,7 +143,6 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
   app.patch(
     '/photos/:photo_guid',
     {
-      ...ownPhoto,
       schema: {
         operationId: 'changePhoto',
         tags: ['Photos'],
@@ -156,7 +155,11 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
         }),
         response: { 200: refTo(Photo) },
       },
-      config: { scopes: ['public:modify'], refusals: { ...missing, invalid: 422, alt_text_invalid: 422 } },
+      config: {
+        findObject: findPhoto,
+        scopes: ['public:modify'],
+        refusals: { ...missing, invalid: 422, alt_text_invalid: 422 },
+      },
     },
     async (request) => {
       const { photo_guid: guid } = request.params

@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox'
 import { mutePost, setPostHidden, subscribeToPost } from '../../../domain/interactions/post-interactions.js'
 import { voteInPoll } from '../../../domain/interactions/votes.js'
 import { requirePostOrComment } from '../../../domain/posts/post-access.js'
-import { reportMissingFirst } from '../../api/missing-first.js'
+import { objectFinder } from '../../api/missing-objects-first.js'
 import { BooleanField, readBoolean } from '../../schemas/booleans.js'
 import { numberField } from '../../schemas/numbers.js'
 
@@ -15,7 +15,7 @@ const AnswerId = numberField({ minimum: 1, digits: 15, description: 'The `id` of
 
 /** Subscribing to, muting and hiding a post, and voting in its poll. */
 export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const reportMissingPost = reportMissingFirst<Static<typeof params>>((request) =>
+  const findPost = objectFinder<Static<typeof params>>((request) =>
     requirePostOrComment(request.services, request.viewer, { postGuid: request.params.post_guid }),
   )
 
@@ -62,7 +62,6 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/posts/:post_guid/hide',
     {
-      ...reportMissingPost,
       schema: {
         operationId: 'hidePost',
         tags,
@@ -73,6 +72,7 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
         response: { 204: Type.Null({ description: 'The post is hidden, or shown again.' }) },
       },
       config: {
+        findObject: findPost,
         scopes: ['interactions'],
         refusals: { post_not_found: 404, already_hidden: 409, not_hidden: 410, ...invalidBody },
       },
@@ -86,7 +86,6 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/posts/:post_guid/vote',
     {
-      ...reportMissingPost,
       schema: {
         operationId: 'voteInPoll',
         tags,
@@ -97,6 +96,7 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
         response: { 204: Type.Null({ description: 'Your vote is counted.' }) },
       },
       config: {
+        findObject: findPost,
         scopes: ['interactions'],
         refusals: {
           post_not_found: 404,

@@ -11,7 +11,7 @@ import { requirePostOrComment } from '../../../domain/posts/post-access.js'
 import { Refusal } from '../../../domain/refusals.js'
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
-import { reportMissingFirst } from '../../api/missing-first.js'
+import { objectFinder } from '../../api/missing-objects-first.js'
 import { tooMany } from '../../limits/rate-limit.js'
 import { presentOwnReport } from '../../presenters/moderation.js'
 import { OwnReportSchema } from '../../schemas/moderation/moderation.js'
@@ -40,7 +40,7 @@ async function answerAsRateLimit(report: Promise<void>): Promise<void> {
 
 /** Reports of posts, comments, people and messages to the moderators of this pod. */
 export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const reportMissingTarget = reportMissingFirst<Static<typeof ofPost> & Partial<Static<typeof ofComment>>>(
+  const findTarget = objectFinder<Static<typeof ofPost> & Partial<Static<typeof ofComment>>>(
     ({ services, viewer, params: { post_guid: postGuid, comment_guid: commentGuid } }) =>
       requirePostOrComment(services, viewer, { postGuid, commentGuid }),
   )
@@ -48,7 +48,6 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/posts/:post_guid/report',
     {
-      ...reportMissingTarget,
       schema: {
         operationId: 'reportPost',
         tags,
@@ -58,7 +57,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
         body,
         response,
       },
-      config,
+      config: { ...config, findObject: findTarget },
     },
     async (request, reply) => {
       const { post_guid: postGuid } = request.params
@@ -70,7 +69,6 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/posts/:post_guid/comments/:comment_guid/report',
     {
-      ...reportMissingTarget,
       schema: {
         operationId: 'reportComment',
         tags,
@@ -80,7 +78,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
         body,
         response,
       },
-      config,
+      config: { ...config, findObject: findTarget },
     },
     async (request, reply) => {
       const { post_guid: postGuid, comment_guid: commentGuid } = request.params

@@ -1,8 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { requirePostOrComment } from '../../../domain/posts/post-access.js'
 import { createReshare, listReshares } from '../../../domain/posts/reshares.js'
 import { findCreatedPost } from '../../../domain/posts/visible-posts.js'
+import { objectFinder } from '../../api/missing-objects-first.js'
 import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { presentPost } from '../../presenters/posts.js'
@@ -16,10 +17,13 @@ const params = Type.Object({ post_guid: Type.String() })
 
 /** Reshares of public posts. */
 export const reshareRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const findPost = objectFinder<Static<typeof params>>((request) =>
+    requirePostOrComment(request.services, request.viewer, { postGuid: request.params.post_guid }),
+  )
+
   app.get(
     '/posts/:post_guid/reshares',
     {
-      attachValidation: true,
       schema: {
         operationId: 'listReshares',
         tags,
@@ -29,13 +33,13 @@ export const reshareRoutes: FastifyPluginAsyncTypebox = async (app) => {
         querystring: Type.Object(indexPaging),
         response: { 200: Type.Array(refTo(Reshare), { description: 'The reshares of the post.' }) },
       },
-      config: { scopes: ['public:read'], refusals: { post_not_found: 404 } },
+      config: { scopes: ['public:read'], refusals: { post_not_found: 404 }, findObject: findPost },
     },
     async (request, reply) => {
-      const { page, reshares } = await readList(request, async (services) => {
+      const page = readIndexPage(request)
+      const reshares = await readList(request, async (services) => {
         const post = await requirePostOrComment(services, request.viewer, { postGuid: request.params.post_guid })
-        const page = readIndexPage(request)
-        return { page, reshares: await listReshares(services, request.viewer, post, page) }
+        return listReshares(services, request.viewer, post, page)
       })
       linkIndexPages(reply, page, reshares)
       return reshares.items.map((reshare) => presentReshare(reshare, app.services.config))

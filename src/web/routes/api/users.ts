@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { blockForUser, listBlocks, unblockForUser } from '../../../domain/people/blocks.js'
 import {
   getVisiblePerson,
@@ -7,7 +7,7 @@ import {
   listVisiblePosts,
   requireAuthor,
 } from '../../../domain/people/visible-people.js'
-import { readQueryOfExisting } from '../../api/missing-first.js'
+import { objectFinder } from '../../api/missing-objects-first.js'
 import {
   indexPaging,
   linkIndexPages,
@@ -31,6 +31,10 @@ const missing = { person_not_found: 404 }
 
 /** Profiles, posts and photos of other people, and blocks. */
 export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const findAuthor = objectFinder<Static<typeof params>>((request) =>
+    requireAuthor(request.services, request.params.person_guid),
+  )
+
   app.get(
     '/users/:person_guid',
     {
@@ -56,7 +60,6 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/users/:person_guid/posts',
     {
-      attachValidation: true,
       schema: {
         operationId: 'listPostsOfPerson',
         tags: ['People'],
@@ -67,14 +70,11 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
         querystring,
         response: { 200: Type.Array(refTo(Post), { description: 'The posts of the person, newest first.' }) },
       },
-      config: { scopes: ['public:read'], refusals: missing },
+      config: { scopes: ['public:read'], refusals: missing, findObject: findAuthor },
     },
     async (request, reply) => {
       const { person_guid: author } = request.params
-      const page = await readQueryOfExisting(
-        () => readTimePage(request),
-        () => requireAuthor(request.services, author),
-      )
+      const page = readTimePage(request)
       const posts = await readList(request, (services) => listVisiblePosts(services, request.viewer, author, page))
       linkTimePages(reply, page, posts)
       return posts.items.map((post) => presentPost(post, app.services.config))
@@ -84,7 +84,6 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/users/:person_guid/photos',
     {
-      attachValidation: true,
       schema: {
         operationId: 'listPhotosOfPerson',
         tags: ['People'],
@@ -94,14 +93,11 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
         querystring,
         response: { 200: Type.Array(refTo(Photo), { description: 'The photos of the person, newest first.' }) },
       },
-      config: { scopes: ['public:read'], refusals: missing },
+      config: { scopes: ['public:read'], refusals: missing, findObject: findAuthor },
     },
     async (request, reply) => {
       const { person_guid: author } = request.params
-      const page = await readQueryOfExisting(
-        () => readTimePage(request),
-        () => requireAuthor(request.services, author),
-      )
+      const page = readTimePage(request)
       const photos = await readList(request, (services) => listVisiblePhotos(services, request.viewer, author, page))
       linkTimePages(reply, page, photos)
       return photos.items.flatMap((photo) => presentPhoto(photo, app.services.config) ?? [])
