@@ -21,7 +21,7 @@ export function databaseCommands(program: Command): void {
     .description('Applies pending migrations to the tables and the queue.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  DATABASE_URL=postgres://pod@db.example/pod pod db migrate')
-    .action(bringUpToDate)
+    .action(applyMigrations)
 
   db.command('status')
     .description('Lists migrations: applied, pending, or of a newer release.')
@@ -42,7 +42,7 @@ export function databaseCommands(program: Command): void {
     .option('--yes', 'confirm')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod db rollback --yes')
-    .action(takeBack)
+    .action(rollBackMigrations)
 }
 
 interface MoveCommandOptions extends OutputOptions {
@@ -96,7 +96,7 @@ async function move({ to, again = false, ...output }: MoveCommandOptions): Promi
   ])
 }
 
-async function bringUpToDate(options: OutputOptions): Promise<void> {
+async function applyMigrations(options: OutputOptions): Promise<void> {
   const appliedMigrations = await withDatabase(readConfig(process.env), async (db: Knex, url: string) => {
     const names = await migrate(db)
     await migrateQueue(url)
@@ -130,7 +130,7 @@ async function status(options: OutputOptions): Promise<void> {
   ])
 }
 
-async function takeBack(options: OutputOptions & { yes?: boolean }): Promise<void> {
+async function rollBackMigrations(options: OutputOptions & { yes?: boolean }): Promise<void> {
   if (!options.yes) {
     throw new CommandError('Rolling back migrations deletes their data: add --yes to confirm.')
   }

@@ -45,7 +45,7 @@ export function clientCommands(program: Command): void {
 
   token.action(async (username: string, options: TokenOptions & { scopes?: string }) => {
     if (options.scopes === undefined) token.error("error: required option '--scopes <scopes>' not specified")
-    await mint(username, options.scopes ?? '', options)
+    await createToken(username, options.scopes ?? '', options)
   })
 
   token
@@ -124,7 +124,7 @@ function presentListed({ users, ...client }: ListedClient) {
   return { ...present(client), users }
 }
 
-async function mint(username: string, text: string, options: TokenOptions): Promise<void> {
+async function createToken(username: string, text: string, options: TokenOptions): Promise<void> {
   const { scopes, unknown } = readScopes(text)
   if (unknown.length > 0) {
     throw new CommandError(`There is no scope ${unknown.join(', ')}; there are ${ALL_SCOPES.join(', ')}.`)

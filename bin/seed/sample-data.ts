@@ -12,9 +12,9 @@ import type { SampleUser } from './sample-users.js'
 
 /** Sample data between two users, so that no list of a client is empty. */
 export async function createSampleData(services: Services, alice: SampleUser, bob: SampleUser): Promise<void> {
-  await introduce(services, alice, bob)
-  await talkInPublic(services, alice, bob)
-  await talkAmongFriends(services, alice, bob)
+  await createProfilesAndContacts(services, alice, bob)
+  await createPublicPosts(services, alice, bob)
+  await createPrivateContent(services, alice, bob)
 }
 
 /** Shares with a person of another pod and mentions them in a post. */
@@ -30,7 +30,7 @@ export async function shareWithAndMention(
   })
 }
 
-async function introduce(services: Services, alice: SampleUser, bob: SampleUser): Promise<void> {
+async function createProfilesAndContacts(services: Services, alice: SampleUser, bob: SampleUser): Promise<void> {
   await changeProfile(services, alice, {
     name: 'Alice',
     bio: 'I plant trees and take pictures of them.',
@@ -43,7 +43,7 @@ async function introduce(services: Services, alice: SampleUser, bob: SampleUser)
   await addToAspect(services, bob, { aspectId: bob.aspectId, personGuid: alice.guid })
 }
 
-async function talkInPublic(services: Services, alice: SampleUser, bob: SampleUser): Promise<void> {
+async function createPublicPosts(services: Services, alice: SampleUser, bob: SampleUser): Promise<void> {
   const trees = await publishPost(services, alice, {
     text: `## A tree for the yard\n\nThere is room for one more. What do you think, @{${bob.address}}? #trees #gardening`,
     public: true,
@@ -69,7 +69,7 @@ async function talkInPublic(services: Services, alice: SampleUser, bob: SampleUs
   await createReshare(services, bob, trees.guid)
 }
 
-async function talkAmongFriends(services: Services, alice: SampleUser, bob: SampleUser): Promise<void> {
+async function createPrivateContent(services: Services, alice: SampleUser, bob: SampleUser): Promise<void> {
   const bread = await publishPost(services, bob, {
     text: 'Fresh bread on Saturday, only for friends. Who comes?',
     public: false,
