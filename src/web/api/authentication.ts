@@ -53,35 +53,35 @@ export function addAuthentication(app: FastifyInstance, services: Services): voi
     const { scopes } = request.routeOptions.config
     if (scopes === undefined) return
     const tokens = [...headerTokens(request), ...queryTokens(request)]
-    if (tokens.length > 1) throw twoTokens(realm)
+    if (tokens.length > 1) throw repeatedTokenFault(realm)
     const [token] = tokens
     if (token !== undefined) request.authenticatedViewer = await authenticate(token, scopes)
-    else if (!carriesForm(request) && !mayCarryTokenInUpload(request)) throw noToken(realm)
+    else if (!hasFormBody(request) && !mayCarryTokenInUpload(request)) throw missingTokenFault(realm)
   })
 
   app.addHook('preValidation', (request, _reply, done) => {
     const { scopes } = request.routeOptions.config
     if (scopes === undefined) done()
-    else if (carriesForm(request)) authenticateForm(request, scopes).then(() => done(), done)
-    else done(request.authenticatedViewer || mayCarryTokenInUpload(request) ? undefined : noToken(realm))
+    else if (hasFormBody(request)) authenticateForm(request, scopes).then(() => done(), done)
+    else done(request.authenticatedViewer || mayCarryTokenInUpload(request) ? undefined : missingTokenFault(realm))
   })
 
   app.decorate('authenticateUpload', async (request: FastifyRequest, token: string | undefined) => {
     if (request.authenticatedViewer) return
-    if (token === undefined) throw noToken(realm)
+    if (token === undefined) throw missingTokenFault(realm)
     request.authenticatedViewer = await authenticate(token, request.routeOptions.config.scopes ?? [])
   })
 
   async function authenticateForm(request: FastifyRequest, scopes: readonly Scope[]): Promise<void> {
     const [token, ...more] = tokensIn(request.body)
-    if (token !== undefined && (more.length > 0 || request.authenticatedViewer)) throw twoTokens(realm)
+    if (token !== undefined && (more.length > 0 || request.authenticatedViewer)) throw repeatedTokenFault(realm)
     if (token !== undefined) request.authenticatedViewer = await authenticate(token, scopes)
-    if (!request.authenticatedViewer) throw noToken(realm)
+    if (!request.authenticatedViewer) throw missingTokenFault(realm)
   }
 
   async function authenticate(token: string, scopes: readonly Scope[]): Promise<Viewer> {
     const viewer = await viewers.find(token)
-    if (!viewer) throw invalidToken(realm)
+    if (!viewer) throw invalidTokenFault(realm)
     checkScopes(realm, viewer, scopes)
     return viewer
   }
@@ -128,7 +128,7 @@ function tokensIn(fields: unknown): string[] {
 }
 
 /** Whether the body is a form. In JSON, `access_token` is an ordinary field. */
-export function carriesForm({ headers }: FastifyRequest): boolean {
+export function hasFormBody({ headers }: FastifyRequest): boolean {
   return /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '')
 }
 
@@ -138,7 +138,7 @@ function mayCarryTokenInUpload({ routeOptions, headers }: FastifyRequest): boole
   return /^multipart\/form-data\b/i.test(headers['content-type'] ?? '')
 }
 
-function noToken(realm: string): RequestFault {
+function missingTokenFault(realm: string): RequestFault {
   const text = 'This call needs an access token.'
   return new RequestFault(401, text, {
     headers: { 'www-authenticate': `Bearer realm="${realm}"` },
@@ -147,7 +147,7 @@ function noToken(realm: string): RequestFault {
   })
 }
 
-function invalidToken(realm: string): RequestFault {
+function invalidTokenFault(realm: string): RequestFault {
   return oauthFault(realm, {
     status: 401,
     reason: 'token_invalid',
@@ -156,7 +156,7 @@ function invalidToken(realm: string): RequestFault {
   })
 }
 
-function twoTokens(realm: string): RequestFault {
+function repeatedTokenFault(realm: string): RequestFault {
   return oauthFault(realm, {
     status: 400,
     reason: 'token_repeated',

@@ -13,7 +13,7 @@ import { withRequestContext } from '../../services/services.js'
 import { stripQuery } from '../server/paths.js'
 import { RequestFault } from '../server/request-faults.js'
 import { hashUpload, type UploadHash } from '../uploads/upload-hash.js'
-import { carriesForm } from './authentication.js'
+import { hasFormBody } from './authentication.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -138,7 +138,7 @@ function fingerprintOf(requestHash: Buffer, { uploadHash }: FastifyRequest): Buf
 }
 
 function withoutToken(body: unknown, request: FastifyRequest): unknown {
-  return carriesForm(request) ? Object.fromEntries(Object.entries(Object(body)).filter(isNoToken)) : body
+  return hasFormBody(request) ? Object.fromEntries(Object.entries(Object(body)).filter(isNoToken)) : body
 }
 
 function isNoToken([name]: readonly [string, unknown]): boolean {

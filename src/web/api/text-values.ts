@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isBooleanText, readBoolean } from '../schemas/booleans.js'
-import { carriesForm } from './authentication.js'
+import { hasFormBody } from './authentication.js'
 
 /** The subset of JSON schema that decides how a text is read. */
 interface ValueSchema {
@@ -24,7 +24,7 @@ export function addTextValues(app: FastifyInstance): void {
       readTexts(request.query, fieldsOf(querystring), readBooleanText)
     }
     if (isFields(request.body)) {
-      readTexts(request.body, fieldsOf(body), carriesForm(request) ? readFormText : readBooleanText)
+      readTexts(request.body, fieldsOf(body), hasFormBody(request) ? readFormText : readBooleanText)
     }
     done()
   })

@@ -57,13 +57,13 @@ export function addConsoleAccess(app: FastifyInstance): void {
   app.addHook('onRequest', async (request, reply) => {
     const { power } = request.routeOptions.config
     if (power === undefined) return
-    if (!isAllowedNetwork(request.ip)) throw nothingHere()
+    if (!isAllowedNetwork(request.ip)) throw pageNotFound()
     const browser = await getBrowser(app, request, reply)
     const session = await browser.findSession()
     const account = session && (await findAccountWithRole(request.services, { 'person.address': session.address }))
     if (session === undefined || account === undefined) return reply.redirect(signInPath(request), 303)
     const { role } = account
-    if (role === null) throw nothingHere()
+    if (role === null) throw pageNotFound()
     if (!hasPower(role, power)) throw new RequestFault(403, 'This page is for admins of the pod.')
     if (await lacksStaffFactor(request.services, account)) return reply.redirect('/settings/two_factor?needed=1', 303)
     request.consoleAccess = {
@@ -103,6 +103,6 @@ function signInPath({ method, originalUrl }: FastifyRequest): string {
   return `${OIDC_PATHS.signIn}?return_to=${encodeURIComponent(returnTo)}`
 }
 
-function nothingHere(): RequestFault {
+function pageNotFound(): RequestFault {
   return new RequestFault(404, 'There is nothing here.')
 }

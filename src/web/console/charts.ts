@@ -26,8 +26,8 @@ export function lineChart({ title, unit, times, series }: LineChart): Markup {
   const summary = series.map(({ name, values: own }) => `${name}: ${describe(own, unit)}`).join('. ')
   const lines = series.map(({ values: own }, index) => {
     const isFirst = index === 0
-    const areaPath = isFirst && html`<path class="area" d="${area(own, highest)}"/>`
-    return html`${areaPath}<path class="line${!isFirst && ' second'}" d="${line(own, highest)}"/>`
+    const areaPath = isFirst && html`<path class="area" d="${areaData(own, highest)}"/>`
+    return html`${areaPath}<path class="line${!isFirst && ' second'}" d="${lineData(own, highest)}"/>`
   })
   const bottom = HEIGHT - 5
   return html`<figure class="chart card"><figcaption>${title} <span class="soft small">(${unit})</span></figcaption>
@@ -40,26 +40,26 @@ ${lines}
 }
 
 /** Gaps: null. A value without neighbours is a short line, which would be invisible as a point. */
-function line(values: readonly (number | null)[], highest: number): string {
+function lineData(values: readonly (number | null)[], highest: number): string {
   return values
     .map((value, index) => {
       if (value === null) return ''
       const starts = index === 0 || values[index - 1] === null
-      return `${starts ? 'M' : 'L'}${x(index, values.length)} ${y(value, highest)}${starts ? 'h1' : ''}`
+      return `${starts ? 'M' : 'L'}${xOf(index, values.length)} ${yOf(value, highest)}${starts ? 'h1' : ''}`
     })
     .join('')
 }
 
-function area(values: readonly (number | null)[], highest: number): string {
-  const points = values.map((value, index) => `L${x(index, values.length)} ${y(value ?? 0, highest)}`)
+function areaData(values: readonly (number | null)[], highest: number): string {
+  const points = values.map((value, index) => `L${xOf(index, values.length)} ${yOf(value ?? 0, highest)}`)
   return `M0 ${BASE}${points.join('')}L${WIDTH} ${BASE}Z`
 }
 
-function x(index: number, count: number): number {
+function xOf(index: number, count: number): number {
   return Math.round((index / Math.max(1, count - 1)) * WIDTH * 10) / 10
 }
 
-function y(value: number, highest: number): number {
+function yOf(value: number, highest: number): number {
   return highest === 0 ? BASE : Math.round((BASE - (value / highest) * (BASE - TOP)) * 10) / 10
 }
 

@@ -9,7 +9,7 @@ export function signFormTime({ secrets }: Pick<Services, 'secrets'>, at: Date): 
 }
 
 /** False for a form that was sent faster than a person reads it, or a day later, or without its time. */
-export function isFormTimeFit(
+export function isFormTimeValid(
   services: Pick<Services, 'secrets'> & Pick<Services, 'now'>,
   signed: string | undefined,
 ): boolean {

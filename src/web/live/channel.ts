@@ -34,7 +34,7 @@ export function openLiveChannel(services: Services, limits: LiveLimits): LiveCha
   let isClosed = false
   let stopWatching: (() => void) | undefined
 
-  function watch(): () => void {
+  function startWatching(): () => void {
     const checkTokens = () => void endInvalidTokens(services, [...listeners]).catch(report)
     const unsubscribe = [
       signals.onSignal('announced', () => void feed.readNew()),
@@ -54,7 +54,7 @@ export function openLiveChannel(services: Services, limits: LiveLimits): LiveCha
 
   function add(listener: Listener): void {
     listeners.add(listener)
-    stopWatching ??= watch()
+    stopWatching ??= startWatching()
     feed.add(listener)
   }
 

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest 
 import type { Provider } from 'oidc-provider'
 import { consoleRoutes } from '../console/console-routes.js'
 import { limitAddresses } from '../limits/address-limit.js'
-import { holdsPlainText } from '../schemas/storable-text.js'
+import { hasOnlyStorableText } from '../schemas/storable-text.js'
 import { addRoutes } from '../server/add-routes.js'
 import { addBodyReaders, refuseCompressed } from '../server/bodies.js'
 import { pageFault } from '../server/request-faults.js'
@@ -96,7 +96,7 @@ const providerRoutes: FastifyPluginAsync = async (app) => {
     if (Number(request.headers['content-length'] ?? 0) > OIDC_LIMITS.bodyBytes) {
       throw pageFault(413, 'error.too_large')
     }
-    if (!holdsPlainText(request.query)) {
+    if (!hasOnlyStorableText(request.query)) {
       throw pageFault(400, 'error.client_characters')
     }
   })

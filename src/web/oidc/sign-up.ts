@@ -9,7 +9,7 @@ import {
 } from '../../domain/accounts/sign-ups/begin-sign-up.js'
 import { Refusal } from '../../domain/refusals.js'
 import { formText } from '../forms/form-text.js'
-import { isFormTimeFit, signFormTime } from '../forms/form-time.js'
+import { isFormTimeValid, signFormTime } from '../forms/form-time.js'
 import { limitAddresses } from '../limits/address-limit.js'
 import {
   noSignUpPage,
@@ -105,7 +105,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
   /** Programs fill in the hidden field, or send the form at once. */
   function isByProgram(request: FastifyRequest): boolean {
     return (
-      formText(request, 'website') !== undefined || !isFormTimeFit(request.services, formText(request, 'form_time'))
+      formText(request, 'website') !== undefined || !isFormTimeValid(request.services, formText(request, 'form_time'))
     )
   }
 

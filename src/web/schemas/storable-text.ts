@@ -3,7 +3,7 @@
 const UNSTORABLE = /[\0-\x08\v\f\x0e-\x1f\ud800-\udfff\ufffe\uffff]/u
 
 /** Whether all texts in a value, at any depth, can be stored and sent unchanged. */
-export function holdsPlainText(value: unknown): boolean {
+export function hasOnlyStorableText(value: unknown): boolean {
   const remainingValues = [value]
   while (remainingValues.length > 0) {
     const next = remainingValues.pop()

@@ -4,7 +4,7 @@ import { ALT_TEXT_LIMITS } from '../../persistence/photos/limits.js'
 import { BooleanField, readBoolean } from '../schemas/booleans.js'
 import { InvalidRequest } from '../server/schemas/validation.js'
 
-function flag(description: string) {
+function booleanField(description: string) {
   return Type.Optional(Type.Unsafe<boolean | string>({ ...BooleanField, description }))
 }
 
@@ -14,9 +14,9 @@ export const AltText = Type.String({
 
 /** The options of an upload, in the query or in the form. */
 export const uploadOptions = {
-  pending: flag('Keeps the photo for a post that you create within a day.'),
-  set_profile_photo: flag('Makes the photo your profile picture.'),
-  set_profile_picture: flag('Another name of `set_profile_photo`.'),
+  pending: booleanField('Keeps the photo for a post that you create within a day.'),
+  set_profile_photo: booleanField('Makes the photo your profile picture.'),
+  set_profile_picture: booleanField('Another name of `set_profile_photo`.'),
   aspect_ids: Type.Optional(
     Type.Unsafe<unknown>({
       anyOf: [{ type: 'string' }, { type: 'array', items: { type: ['string', 'integer'] } }],

@@ -17,8 +17,8 @@ import { formatTime } from '../quantities.js'
 import { detailList, stateBadge } from '../tables.js'
 import { actionList } from './action-list.js'
 import { caseOrPagePath, readActionOptions, resolveCaseIfTicked } from './case-form.js'
-import { evidence } from './evidence.js'
-import { actOnAuthorIfChosen, addressOfPerson, currentPerson, listActionsOn } from './person-actions.js'
+import { evidenceBlock } from './evidence.js'
+import { addressOfPerson, applyChosenAuthorAction, currentPerson, listActionsOn } from './person-actions.js'
 import { currentCase } from './report-actions.js'
 
 type Found = Awaited<ReturnType<typeof readRecordedContent>>
@@ -34,7 +34,7 @@ export const contentRoutes: FastifyPluginAsync = async (app) => {
       const { items } = await listActionsOn(request, target.guid)
       return sendConsolePage(request, reply, {
         title: `${target.type === 'post' ? 'Post' : 'Comment'}: ${content.isHidden ? 'hidden' : 'visible'}`,
-        content: html`<section class="card">${factsOf(target, content)}${evidence(content.text)}</section>
+        content: html`<section class="card">${factsOf(target, content)}${evidenceBlock(content.text)}</section>
 <section class="card"><h2>Actions</h2>${actionList(request, items)}</section>
 ${forms(request, target, String(items[0]?.id ?? 0))}`,
       })
@@ -65,7 +65,7 @@ ${forms(request, target, String(items[0]?.id ?? 0))}`,
     (change: typeof hideContent | typeof removeContent): FormAction['run'] =>
     (request, confirm) =>
       runInOneTransaction(request.services, [
-        (joined) => actOnAuthorIfChosen(joined, request, confirm),
+        (joined) => applyChosenAuthorAction(joined, request, confirm),
         (joined) => change(joined, request.console.actor, targetOfForm(request), readActionOptions(request)),
         (joined) => resolveCaseIfTicked(joined, request),
       ])

@@ -3,7 +3,7 @@ import { readWebLinks } from '../../../domain/moderation/filters/web-links.js'
 import { html, type Markup } from '../../pages/markup.js'
 
 /** A text of another person as it was written, with the addresses in it as plain text. Their hosts are shown in ASCII. */
-export function evidence(text: string | null): Markup {
+export function evidenceBlock(text: string | null): Markup {
   if (text === null) return html`<p class="soft">The text is not stored.</p>`
   if (text === '') return html`<p class="soft">There is no text.</p>`
   const links = [

@@ -88,7 +88,7 @@ export function authorChoices(isLocal: boolean): readonly (readonly [PersonActio
 }
 
 /** Acts on the author of content if this is chosen in the form of the content. */
-export async function actOnAuthorIfChosen(
+export async function applyChosenAuthorAction(
   services: ModerationServices,
   request: FastifyRequest,
   confirm: string | undefined,

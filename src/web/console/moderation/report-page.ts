@@ -7,7 +7,7 @@ import type { ConsolePage } from '../console-page.js'
 import { actionForm, checkbox, hiddenField, reasonField, select, textArea } from '../form-parts.js'
 import { formatCount, formatTime } from '../quantities.js'
 import { detailList, stateBadge } from '../tables.js'
-import { evidence } from './evidence.js'
+import { evidenceBlock } from './evidence.js'
 import { authorChoices } from './person-actions.js'
 import { undoForm } from './undo-form.js'
 
@@ -29,7 +29,7 @@ export function reportPage(request: FastifyRequest, found: CaseDetails): Console
   return {
     title: `Case ${found.id}: ${found.state}`,
     content: html`<section class="card"><h2>Reported ${found.targetType}</h2>${factsOf(found)}
-${evidence(found.text)}${pictures(found)}</section>
+${evidenceBlock(found.text)}${pictures(found)}</section>
 ${!isClosed && actions(request, found)}<section class="card"><h2>Reports</h2>${reports(found)}</section>
 <section class="card"><h2>Actions</h2>${takenActions(request, found)}</section>
 <section class="card"><h2>History</h2>${history(found)}</section>

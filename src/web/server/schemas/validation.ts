@@ -1,7 +1,7 @@
 import { Ajv, type AnySchema, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isWithinLength } from '../../../protocol/values.js'
-import { holdsPlainText } from '../../schemas/storable-text.js'
+import { hasOnlyStorableText } from '../../schemas/storable-text.js'
 import type { ErrorReason } from '../error-reasons.js'
 import { HTTP_LIMITS } from '../limits.js'
 import { RequestFault } from '../request-faults.js'
@@ -56,7 +56,7 @@ export function addValidation(app: FastifyInstance, withoutSchema: WithoutSchema
   app.addHook('preValidation', (request, _reply, done) => {
     if (
       hasParameterLongerThan(request.params, HTTP_LIMITS.pathParameterCharacters) ||
-      !holdsPlainText(request.params)
+      !hasOnlyStorableText(request.params)
     ) {
       throw new RequestFault(404, 'There is nothing here.')
     }
@@ -135,18 +135,18 @@ function findFault(request: FastifyRequest, withoutSchema: WithoutSchema): Inval
   const query = readOf(request.query, querystring, withoutSchema)
   const long = Object.keys(query).filter((name) => isLonger(query[name], HTTP_LIMITS.queryParameterCharacters))
   if (long.length > 0) return new InvalidRequest('query', 'A query parameter is too long.', long)
-  if (!holdsPlainText(query)) return invalidCharacters('query', query)
+  if (!hasOnlyStorableText(query)) return invalidCharacters('query', query)
   const number = Object.keys(query).find(
     // Coercion would accept 0x10 and Infinity.
     (name) => isInteger(querystring, name) && !/^[+-]?\d+$/.test(String(query[name])),
   )
   if (number !== undefined) return new InvalidRequest('query', `"${number}" must be a whole number.`, [number])
   const fields = readOf(request.body, body, withoutSchema)
-  return holdsPlainText(fields) ? undefined : invalidCharacters('body', fields)
+  return hasOnlyStorableText(fields) ? undefined : invalidCharacters('body', fields)
 }
 
 function invalidCharacters(part: string, fields: Readonly<Record<string, unknown>>): InvalidRequest {
-  const invalidNames = Object.keys(fields).filter((name) => !holdsPlainText(fields[name]))
+  const invalidNames = Object.keys(fields).filter((name) => !hasOnlyStorableText(fields[name]))
   return new InvalidRequest(
     part,
     `The ${part} has invalid characters (control characters or unpaired surrogates).`,

@@ -26,7 +26,7 @@ export async function importPage(request: FastifyRequest, errors: FieldErrors): 
   return html`${running.length === 0 && uploadCards(request, importList.upload, errors)}
 ${running.map((oneImport) => runningCard(request, oneImport))}
 ${importList.moves.map((move) => moveCard(request, move))}
-${over.length > 0 && overCard(request, over)}`
+${over.length > 0 && endedImportsCard(request, over)}`
 }
 
 function uploadCards(request: FastifyRequest, upload: ImportUpload | undefined, errors: FieldErrors): Markup {
@@ -124,7 +124,7 @@ function progressOf({ counts }: ArchiveImport): { readonly found: number; readon
   }
 }
 
-function overCard(request: FastifyRequest, imports: readonly ArchiveImport[]): Markup {
+function endedImportsCard(request: FastifyRequest, imports: readonly ArchiveImport[]): Markup {
   const { t } = request.signedIn
   const entries = imports.map(({ uid, oldAddress, state, error, createdAt, finishedAt, counts }) => {
     const time = timeHtml(t, finishedAt ?? createdAt)
