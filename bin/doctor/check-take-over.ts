@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { type CheckResult, checkWarning } from '../../src/domain/operations/check-result.js'
-import { countOldPasswords, findTakeOver, isOpened } from '../../src/persistence/operations/take-over-state.js'
+import { countOldPasswords, findTakeOver, wasPodOpened } from '../../src/persistence/operations/take-over-state.js'
 import { DAY_MS } from '../../src/protocol/durations.js'
 
 /** Days after which the operator should contact the owner of an account with a password of the old pod. */
@@ -9,7 +9,7 @@ const EXPECTED_DAYS = 365
 /** Counts the accounts whose owners have not signed in since a take-over, so that their passwords still have the hashes of the old pod. */
 export async function checkTakeOver(db: Knex, now: Date): Promise<readonly CheckResult[]> {
   const takeOver = await findTakeOver(db)
-  if (takeOver === undefined || !isOpened(takeOver)) return []
+  if (takeOver === undefined || !wasPodOpened(takeOver)) return []
   const openedAt = new Date(String(takeOver.report['openedAt'] ?? takeOver.changedAt.toISOString()))
   if (now.getTime() - openedAt.getTime() < EXPECTED_DAYS * DAY_MS) return []
   const { count, names } = await countOldPasswords(db)

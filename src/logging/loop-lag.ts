@@ -21,7 +21,7 @@ export interface LoopWatch {
 }
 
 /** Reports the lag of the event loop in milliseconds, often while the loop is busy or `report` returns true, otherwise seldom. */
-export function watchLoopLag(report: (lateMs: number) => boolean, loop: Loop = thisLoop()): LoopWatch {
+export function watchLoopLag(report: (lateMs: number) => boolean, loop: Loop = loopOfProcess()): LoopWatch {
   let timer: NodeJS.Timeout
   let isAsleep = false
   const sampleIn = (period: number) => {
@@ -54,7 +54,7 @@ export function recordLoopLag(): { readonly lag: RecordableHistogram; stop(): vo
   return { lag, stop }
 }
 
-function thisLoop(): Loop {
+function loopOfProcess(): Loop {
   let before = performance.eventLoopUtilization()
   return {
     now: () => performance.now(),

@@ -14,8 +14,8 @@ import {
   deleteTakeOver,
   endStep,
   findTakeOver,
-  isOpened,
   saveSealedPepper,
+  wasPodOpened,
 } from '../persistence/operations/take-over-state.js'
 import { readPrivateKey } from '../protocol/signatures/rsa.js'
 import type { Secrets } from '../services/services.js'
@@ -282,7 +282,7 @@ async function requireStopped(db: Knex): Promise<void> {
 }
 
 async function requireNotOpen(db: Knex): Promise<void> {
-  if (isOpened(await findTakeOver(db))) {
+  if (wasPodOpened(await findTakeOver(db))) {
     throw new TakeOverError('This pod is open: nothing of it is deleted or built again.')
   }
 }

@@ -62,7 +62,7 @@ export async function removeContent(
     const { retraction } = content
     if (retraction !== undefined) await retractEntity(services, transaction, retraction)
     const tombstones =
-      retraction === undefined ? await leaveTombstones(transaction, actor.personId, target, content) : []
+      retraction === undefined ? await insertPermanentTombstones(transaction, actor.personId, target, content) : []
 
     const newAction = await insertAction(services, transaction, actor, {
       kind: 'remove',
@@ -116,7 +116,7 @@ export async function purgeContent(
     if (content.caseId !== undefined) {
       await transaction('moderation_cases').where({ id: content.caseId }).update({ targetDeleted: 'purge' })
     }
-    await leaveTombstones(transaction, actor.personId, target, content)
+    await insertPermanentTombstones(transaction, actor.personId, target, content)
     await destroyWithCreations(transaction, type, [content.id])
     const action = await recordAction(services, transaction, actor, {
       kind: 'purge',
@@ -133,7 +133,7 @@ export async function purgeContent(
  * Leaves tombstones for remote content. That of its author keeps the content away, that of a local person also what other people send
  * about it: comments, likes and reshares, for which the pod would fetch it again.
  */
-export async function leaveTombstones(
+export async function insertPermanentTombstones(
   transaction: Knex.Transaction,
   actorPersonId: number | null,
   { type, guid }: ContentTarget,

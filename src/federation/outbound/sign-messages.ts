@@ -54,14 +54,14 @@ function openMessageSigner(services: SigningDependencies): SignMessages {
     const group = signGroup(ids)
     for (const id of ids) {
       const one = group
-        .then((signed) => keep(id, signed.get(id) ?? {}))
+        .then((signed) => cacheEnvelope(id, signed.get(id) ?? {}))
         .catch((error: unknown) => ({ error }))
         .finally(() => running.delete(id))
       running.set(id, one)
     }
   }
 
-  function keep(id: number, signed: SignedMessage): SignedMessage {
+  function cacheEnvelope(id: number, signed: SignedMessage): SignedMessage {
     if (signed.envelope !== undefined) envelopes.set(id, signed.envelope)
     return signed
   }

@@ -62,7 +62,7 @@ export function openSourceShares(limits: ShareLimits): SourceShares {
     )
   }
 
-  function isOver({ name, shares }: Counted, size: number): boolean {
+  function isBeyondShare({ name, shares }: Counted, size: number): boolean {
     const { messages, bytes } = sent.get(name) ?? NOTHING
     return messages >= shares * limits.messagesPerShare || bytes + size > shares * limits.bytesPerShare
   }
@@ -72,7 +72,7 @@ export function openSourceShares(limits: ShareLimits): SourceShares {
     const { name } = counted
     const before = sent.get(name)
     if (before === undefined && sent.size >= limits.sources) return false
-    const isOverShare = isOver(counted, size)
+    const isOverShare = isBeyondShare(counted, size)
     const { messages, bytes } = before ?? NOTHING
     sent.set(name, { messages: messages + 1, bytes: bytes + size })
     return isOverShare
@@ -99,7 +99,7 @@ export function openSourceShares(limits: ShareLimits): SourceShares {
       const { own, site } = countedFor(source)
       if (own === undefined) return false
       // Once a /48 needs separate jobs, its 65 536 networks take no more places among the sources.
-      if (site !== undefined && isOver(site, size)) {
+      if (site !== undefined && isBeyondShare(site, size)) {
         countSent(site, size)
         return true
       }

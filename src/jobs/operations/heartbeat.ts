@@ -60,7 +60,7 @@ export function startHeartbeat(
       rssBytes: rss,
       heapBytes: heapUsed,
       busyPercent: Math.round(busy * 100),
-      loopLagMs: Math.round(takeLoopLagMs(loopLag.lag)),
+      loopLagMs: Math.round(readAndResetLoopLagMs(loopLag.lag)),
       ...(threads && { threads: threads() }),
       queues,
       jobs: runningJobs().slice(0, JOBS_SHOWN),
@@ -92,7 +92,7 @@ export function startHeartbeat(
 }
 
 /** Milliseconds by which 99 of 100 samples since the last call were late at most. */
-function takeLoopLagMs(lag: RecordableHistogram): number {
+function readAndResetLoopLagMs(lag: RecordableHistogram): number {
   const milliseconds = lag.count === 0 ? 0 : lag.percentile(99) / 1_000
   lag.reset()
   return milliseconds

@@ -12,7 +12,7 @@ import { type EntityKey, findStoredEntities } from './entity-key.js'
 import { WAITING_LIMITS } from './limits.js'
 import { buildFetchKey, type FetchKey, requestMissingEntities } from './request-missing-entities.js'
 import { settleStoredEntities } from './resume-messages.js'
-import { admitUnverified, boundUnverified } from './unverified-messages.js'
+import { admitUnverified, enforceUnverifiedLimits } from './unverified-messages.js'
 
 /** A message and the entity it waits for; its body is that of its job. */
 export interface NewWaitingMessage {
@@ -77,7 +77,7 @@ export async function storeWaitingMessages(
     acceptedMessages.filter(({ waitsFor, isVerified }) => isVerified && !isStored.has(waitsFor)),
   )
   await insertWaiting(transaction, acceptedMessages, requestedKeys)
-  await boundUnverified(services, transaction, acceptedMessages)
+  await enforceUnverifiedLimits(services, transaction, acceptedMessages)
   return available
 }
 

@@ -73,7 +73,7 @@ function signerOf({ waitsFor }: NewWaitingMessage): string {
 }
 
 /** Drops messages of hosts beyond their limits: the oldest of the network source with the most messages first. */
-export async function boundUnverified(
+export async function enforceUnverifiedLimits(
   services: UnverifiedDependencies,
   transaction: Knex.Transaction,
   messages: readonly NewWaitingMessage[],

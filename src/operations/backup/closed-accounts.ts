@@ -20,7 +20,7 @@ const GUID_BATCH_SIZE = 1_000
  * Closes the accounts of a restored pod that a later backup of the repository lists as closed. Other pods have received that already, so
  * that nothing is sent. Returns how many.
  */
-export async function closeAgain(db: Knex, manifest: Manifest, options: ReadOptions): Promise<number> {
+export async function closeLaterClosedAccounts(db: Knex, manifest: Manifest, options: ReadOptions): Promise<number> {
   const guids = await readLaterClosed(manifest, options)
   let closedCount = 0
   for (const batch of inChunks(guids, GUID_BATCH_SIZE)) {

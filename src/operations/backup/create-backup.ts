@@ -87,7 +87,7 @@ async function writeBackup(services: BackupDependencies, id: string, options: Cr
   ) => writePart({ ...options, onBytes }, `${backupFolder(id)}/${name}`, content)
   const inbound = await write('inbound-messages', jsonLines(acceptedMessages(services.jobs)))
   const { tables, sequences, photos, closedAccounts } = await backUpTables(services, options, write)
-  const secretKey = await write('secret-key', oneText(await readSecretText(services.config)))
+  const secretKey = await write('secret-key', singleLine(await readSecretText(services.config)))
   const isReferenced = services.config.backupPictures === 'reference'
   const pictures = isReferenced
     ? await writeReferences(services, id, options)
@@ -216,7 +216,7 @@ async function* jsonLines(items: AsyncIterable<object>): AsyncGenerator<Buffer> 
   for await (const item of items) yield Buffer.from(`${JSON.stringify(item)}\n`)
 }
 
-async function* oneText(text: string): AsyncGenerator<Buffer> {
+async function* singleLine(text: string): AsyncGenerator<Buffer> {
   yield Buffer.from(`${text}\n`)
 }
 

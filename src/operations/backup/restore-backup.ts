@@ -23,7 +23,7 @@ import {
 import { openPictureStorage } from '../../persistence/photos/open-pictures.js'
 import { findStoredKey, secretKeyFile, storeSecretKey } from '../../services/secrets.js'
 import { BackupError } from './backup-error.js'
-import { closeAgain } from './closed-accounts.js'
+import { closeLaterClosedAccounts } from './closed-accounts.js'
 import type { Manifest } from './manifest.js'
 import { readPart } from './parts.js'
 import type { Repository } from './repositories/repository.js'
@@ -87,7 +87,7 @@ export async function restoreBackup(
     await migrate(db)
     await deleteAccountTokens(db)
     await migrateQueue(databaseUrl)
-    const closedAgain = await closeAgain(db, manifest, options)
+    const closedAgain = await closeLaterClosedAccounts(db, manifest, options)
     await unmark(db)
     await rm(join(config.uploadsDir, MARK_FILE), { force: true })
     return { ...loadedParts, closedAgain, renamed: newNames }
@@ -166,12 +166,12 @@ async function prepareTarget(
   const newNames: string[] = []
   if (target === 'unfinished') await dropUnfinished(db)
   if (target === 'full') newNames.push(...(await moveAside(db, `${suffix}_${Date.now()}`)))
-  if (pictures) newNames.push(await renameAside(join(uploadsDir, 'images')))
-  if (hasOtherKey) newNames.push(await renameAside(secretKeyFile(dataDir)))
+  if (pictures) newNames.push(await renameReplaced(join(uploadsDir, 'images')))
+  if (hasOtherKey) newNames.push(await renameReplaced(secretKeyFile(dataDir)))
   return newNames
 }
 
-async function renameAside(path: string): Promise<string> {
+async function renameReplaced(path: string): Promise<string> {
   const name = `${path}.replaced-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
   await rename(path, name)
   return name

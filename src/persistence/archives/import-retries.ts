@@ -60,14 +60,14 @@ export async function replaceOutcomes(
   const { counts } = await transaction('imports').where({ id: importId }).first('counts')
   await transaction('imports')
     .where({ id: importId })
-    .update({ counts: JSON.stringify(await countAgain(transaction, importId, counts)) })
+    .update({ counts: JSON.stringify(await recountOutcomes(transaction, importId, counts)) })
 }
 
 interface CountedOutcome extends Pick<ItemOutcome, 'section' | 'outcome' | 'reason'> {
   readonly count: number
 }
 
-async function countAgain(
+async function recountOutcomes(
   transaction: Knex.Transaction,
   importId: number,
   before: ImportCounts,

@@ -54,7 +54,7 @@ export async function stopSharing(
   transaction: Knex.Transaction,
   pairs: readonly SharingPair[],
 ): Promise<readonly SharingPair[]> {
-  return stopInOrder(transaction, pairs, ENDED_SHARING_SQL)
+  return lockAndStopSharing(transaction, pairs, ENDED_SHARING_SQL)
 }
 
 /** Ends sharing of blocked people, whose contacts are inactive: the undo of the block does not bring it back. */
@@ -72,7 +72,7 @@ export async function stopReceiving(
   transaction: Knex.Transaction,
   pairs: readonly SharingPair[],
 ): Promise<readonly SharingPair[]> {
-  return stopInOrder(transaction, pairs, ENDED_RECEIVING_SQL)
+  return lockAndStopSharing(transaction, pairs, ENDED_RECEIVING_SQL)
 }
 
 interface BlockedContact extends SharingPair {
@@ -99,7 +99,7 @@ export async function findBlockedContacts(
 }
 
 /** Locks the rows first: whether a row is deleted or updated depends on its other flag. */
-async function stopInOrder(
+async function lockAndStopSharing(
   transaction: Knex.Transaction,
   pairs: readonly SharingPair[],
   statement: string,

@@ -47,7 +47,7 @@ async function applyPending(
   if (applied.length === 0) {
     const [, names]: [number, string[]] = await migrationDb.migrate.latest({
       ...SETTINGS,
-      migrationSource: inOne(known),
+      migrationSource: asOneTransaction(known),
     })
     return names
   }
@@ -166,7 +166,7 @@ type Migrations = typeof migrations
 const SETTINGS = { disableMigrationsListValidation: true } as const
 
 /** Returns the migrations so that all run in one transaction. */
-function inOne(known: Migrations): Knex.MigrationSource<string> {
+function asOneTransaction(known: Migrations): Knex.MigrationSource<string> {
   const withoutConfig = async (load: () => Promise<Migration>): Promise<Migration> => {
     const { up, down } = await load()
     return { up, down }

@@ -25,7 +25,7 @@ export function watchSlowStatements(db: Knex, slowMs = SLOW_MS): void {
   const sample = sampleOf(db, () => new Map())
   db.client.pool.on('createSuccess', (_id: number, connection: pg.Client) => {
     measureStatements(connection, (text, ms) => {
-      if (ms >= slowMs) keep(sample, text, ms)
+      if (ms >= slowMs) addToSample(sample, text, ms)
     })
   })
 }
@@ -37,7 +37,7 @@ export function listSlowStatements(db: Knex, now: number = Date.now()): readonly
     .toSorted((one, other) => other.maxMs - one.maxMs)
 }
 
-function keep(sample: Map<string, SlowStatement>, statement: string, ms: number): void {
+function addToSample(sample: Map<string, SlowStatement>, statement: string, ms: number): void {
   const text = statement.replaceAll(/\s+/g, ' ').trim().slice(0, TEXT_CHARACTERS)
   const known = sample.get(text)
   sample.delete(text) // the order of the map is that of the last time

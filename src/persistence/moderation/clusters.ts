@@ -182,7 +182,7 @@ async function insertClusterItems(
 }
 
 /** Leaves out items of moderators and admins, and of people whom a local user follows. */
-export async function leaveOutKnownAuthors(
+export async function excludeKnownAuthors(
   db: Knex,
   items: readonly NewClusterItem[],
 ): Promise<readonly NewClusterItem[]> {

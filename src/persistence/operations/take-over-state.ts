@@ -26,7 +26,7 @@ export async function findTakeOver(db: Knex): Promise<TakeOver | undefined> {
 }
 
 /** Whether the pod was opened: from then on nothing is deleted or built again. */
-export function isOpened(takeOver: Pick<TakeOver, 'state'> | undefined): boolean {
+export function wasPodOpened(takeOver: Pick<TakeOver, 'state'> | undefined): boolean {
   return takeOver?.state === 'open' || takeOver?.state === 'finished'
 }
 

@@ -74,11 +74,11 @@ export function mergeScans(page: KeysetClauseBuilder): MergedScans {
       defineRows(endBefore, pageEndSql(page, postSets))
       // With few keys each gives more: together the heads of half of the keys fill a page.
       const maxRows = `(select greatest(1, ceil(2.0 * ${page.limit} / nullif(count(*), 0)))::bigint from ${keys})`
-      const headsOfKey = firstPostsSql(page, scan, { timeBound: notPastSql(page, scan.time, endBefore), maxRows })
+      const headsOfKey = firstPostsSql(page, scan, { timeBound: withinPageEndSql(page, scan.time, endBefore), maxRows })
       defineRows(heads, `select key, head.* from ${keys} cross join lateral (${headsOfKey}) as head where ${condition}`)
       defineRows(end, pageEndSql(page, [...postSets, heads]))
-      const keysOnPage = `select distinct key from ${heads} where true ${notPastSql(page, 'time', end)}`
-      const postsOfKey = firstPostsSql(page, scan, { timeBound: notPastSql(page, scan.time, end) })
+      const keysOnPage = `select distinct key from ${heads} where true ${withinPageEndSql(page, 'time', end)}`
+      const postsOfKey = firstPostsSql(page, scan, { timeBound: withinPageEndSql(page, scan.time, end) })
       addPosts(
         name,
         `select posts_of_key.* from (${keysOnPage}) as keys cross join lateral (${postsOfKey}) as posts_of_key`,
@@ -112,6 +112,6 @@ function pageEndSql(page: KeysetClauseBuilder, postSets: readonly string[]): str
 }
 
 /** The condition that a time is not past a page end, which is the row of a CTE. */
-function notPastSql(page: KeysetClauseBuilder, time: string, pageEnd: string): string {
+function withinPageEndSql(page: KeysetClauseBuilder, time: string, pageEnd: string): string {
   return `and ${time} ${page.isNewestFirst ? '>=' : '<='} (select time from ${pageEnd})`
 }

@@ -80,7 +80,7 @@ function createPageWindowCache(): PageWindowCache {
       const key = keyOf(streamPage)
       const before = streams.get(key)
       streams.set(key, {
-        window: windowAround(streamPage.page, posts, before),
+        window: windowAfterRead(streamPage.page, posts, before),
         isCrowded: hadTooMany || before?.isCrowded === true,
       })
     },
@@ -100,12 +100,12 @@ function isFourDigitYear(time: Date): boolean {
 }
 
 /** A page that is not full shows the end of the stream: it says nothing about the windows of other pages. */
-function windowAround(
+function windowAfterRead(
   page: TimePage,
   posts: FoundPosts,
   before: RecordedStream | undefined,
 ): RecordedWindow | undefined {
-  if (posts.length > page.limit) return { end: recordedEnd(page, posts), isSparse: areIdsClose(posts) }
+  if (posts.length > page.limit) return { end: recordedEnd(page, posts), isSparse: isSparseRange(posts) }
   if (startOf(page) !== undefined) return before?.window
   return posts.length === 0 ? undefined : { end: undefined, isSparse: false }
 }
@@ -119,7 +119,7 @@ function recordedEnd(page: TimePage, posts: FoundPosts): number {
 }
 
 /** Ids are in the order in which posts arrive, so their range bounds the number of posts of the whole pod. */
-function areIdsClose(posts: FoundPosts): boolean {
+function isSparseRange(posts: FoundPosts): boolean {
   const ids = posts.map(({ id }) => id)
   return Math.max(...ids) - Math.min(...ids) < MAX_ID_RANGE_OF_SPARSE_WINDOW
 }

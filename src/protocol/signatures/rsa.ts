@@ -75,7 +75,7 @@ export function decryptWithPrivateKey(wrapped: Buffer, key: KeyObject): Decrypte
   } catch {
     return undefined
   }
-  const decoy = decoyFor(wrapped, key)
+  const decoy = deriveDecoy(wrapped, key)
   return { message: unpad(block, decoy), decoy }
 }
 
@@ -103,7 +103,7 @@ function unpad(block: Buffer, decoy: Buffer): Buffer {
   return message.subarray(start)
 }
 
-function decoyFor(wrapped: Buffer, key: KeyObject): Buffer {
+function deriveDecoy(wrapped: Buffer, key: KeyObject): Buffer {
   return crypto.createHmac('sha512', decoySecretOf(key)).update(wrapped).digest().subarray(0, DECOY_BYTES)
 }
 

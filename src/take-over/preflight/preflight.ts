@@ -3,7 +3,7 @@ import type { Knex } from 'knex'
 import type { Config } from '../../config/config.js'
 import type { SidekiqJobs } from '../../jobs/queues/sidekiq-jobs.js'
 import { queryRow } from '../../persistence/database/database.js'
-import { findTakeOver, isOpened } from '../../persistence/operations/take-over-state.js'
+import { findTakeOver, wasPodOpened } from '../../persistence/operations/take-over-state.js'
 import { findSidekiqJobs } from '../sidekiq/require-idle-sidekiq.js'
 import { readSchemaState, type SchemaState } from '../source/schema-state.js'
 import type { Source } from '../source/source.js'
@@ -170,7 +170,7 @@ const NOTHING = {
 /** Why nothing may be copied into the target: it has accounts, or people, that do not come from this take-over. */
 export async function findTargetObstacles(db: Knex): Promise<Obstacle[]> {
   const takeOver = await findTakeOver(db)
-  if (isOpened(takeOver)) {
+  if (wasPodOpened(takeOver)) {
     return [{ code: 'F4', message: 'This pod has been taken over and is open.' }]
   }
   if (takeOver !== undefined) return []

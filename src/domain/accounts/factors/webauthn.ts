@@ -38,7 +38,7 @@ export async function readCredential(
   const response = parseObject(text)
   if (response === undefined) return undefined
   const { verifyRegistrationResponse } = await library()
-  return unlessInvalid(isChallenge, async (expectedChallenge) => {
+  return verifyOrUndefined(isChallenge, async (expectedChallenge) => {
     const { verified, registrationInfo } = await verifyRegistrationResponse({
       response: response as unknown as Parameters<typeof verifyRegistrationResponse>[0]['response'], // checked by the library
       expectedChallenge,
@@ -75,7 +75,7 @@ export async function verifyAssertion(
   isChallenge: CheckChallenge,
 ): Promise<number | undefined> {
   const { verifyAuthenticationResponse } = await library()
-  return unlessInvalid(isChallenge, async (expectedChallenge) => {
+  return verifyOrUndefined(isChallenge, async (expectedChallenge) => {
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
       response: response as Parameters<typeof verifyAuthenticationResponse>[0]['response'], // checked by the library
       expectedChallenge,
@@ -96,7 +96,7 @@ export async function verifyAssertion(
 }
 
 /** The library throws for each way in which a response can be wrong. A failure of the check of the challenge is thrown on. */
-async function unlessInvalid<Result>(
+async function verifyOrUndefined<Result>(
   isChallenge: CheckChallenge,
   verify: (isChallenge: CheckChallenge) => Promise<Result>,
 ): Promise<Result | undefined> {

@@ -15,7 +15,7 @@ import { unlockUsers } from '../lock-users.js'
 import { enforcePodRules } from '../pods/pod-rules.js'
 import type { RuleDomain } from '../pods/rule-domain.js'
 import { type ActionOptions, type ActionOutcome, auditAction, insertAction, requireReason } from '../record-action.js'
-import { cleanAll, restoreInRequest } from './cleaning-work.js'
+import { cleanInOneTransaction, restoreInRequest } from './cleaning-work.js'
 import { CLEANING_TASKS, lockOpenCluster } from './clusters.js'
 import { type CleanParts, type CleanPlan, type CleanPreview, planCleaning, previewOf } from './plan-cleaning.js'
 
@@ -74,7 +74,7 @@ export async function cleanCluster(
     const work = { kind: CLEANING_TASKS.clean, target: String(id), total: plan.total, reason, details }
     let operation: BackgroundTask | undefined
     if (isInBackground) operation = await startBackgroundTask(services, transaction, actor, work)
-    else await cleanAll(services, transaction, newAction.id)
+    else await cleanInOneTransaction(services, transaction, newAction.id)
     const action = await auditAction(services, transaction, newAction)
     await closeCaseOfCluster(transaction, cluster, { state: 'resolved', actorId: actor.userId, at: services.now() })
     return { changed: true, action, preview, operation }

@@ -47,7 +47,7 @@ const ROW_BATCH_SIZE = 500
 const REMOVAL_BATCH_SIZE = 50
 
 /** Does the whole work of a cleaning in one transaction: for those that are small. */
-export async function cleanAll(
+export async function cleanInOneTransaction(
   services: CleaningDependencies,
   transaction: Knex.Transaction,
   actionId: number,

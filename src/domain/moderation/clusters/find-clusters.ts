@@ -5,9 +5,9 @@ import {
   type ClusterRow,
   countUngroupedContent,
   createCluster,
+  excludeKnownAuthors,
   findGrowingClusters,
   groupContentIds,
-  leaveOutKnownAuthors,
   lockCluster,
   type NewClusterItem,
 } from '../../../persistence/moderation/clusters.js'
@@ -161,7 +161,7 @@ async function hideNewItems(
   clusters: readonly ClusterRow[],
   grown: readonly NewClusterItem[],
 ): Promise<void> {
-  const hideable = grown.length === 0 ? [] : await leaveOutKnownAuthors(transaction, grown)
+  const hideable = grown.length === 0 ? [] : await excludeKnownAuthors(transaction, grown)
   for (const { id, kind, label, caseId } of clusters.filter(({ state }) => state === 'open')) {
     const items = hideable.filter(({ clusterId }) => clusterId === id)
     if (items.length === 0) continue

@@ -33,7 +33,7 @@ import type { ContentActionOptions } from '../hide-content.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { sendNotice } from '../notices/send-notice.js'
 import { type ActionOutcome, auditAction, insertAction, requireReason } from '../record-action.js'
-import { leaveTombstones } from '../remove-content.js'
+import { insertPermanentTombstones } from '../remove-content.js'
 
 export interface PersonContentOptions extends Omit<ContentActionOptions, 'until'> {
   /** The user name or the address: required for a removal. */
@@ -197,7 +197,7 @@ async function removeItem(
     await retractEntity(services, transaction, content.retraction)
     return
   }
-  const tombstones = await leaveTombstones(transaction, null, target, content)
+  const tombstones = await insertPermanentTombstones(transaction, null, target, content)
   await addTombstonesToAction(transaction, actionId, tombstones)
   await hideContentRows(transaction, actionId, contentIdsOf(target, content))
 }

@@ -147,7 +147,7 @@ export async function storeRelayables(
   const outcomes = new Map(results.map((outcome) => [outcome.guid, outcome]))
   const storedRelayables = ready.filter(({ ref }) => typeof outcomes.get(ref)?.id === 'number')
   await attachTexts(transaction, storedRelayables, outcomes, now)
-  await raise(transaction, storedRelayables, now)
+  await raiseCountersOfParents(transaction, storedRelayables, now)
   const present = new BatchResults<ReadyRelayable>(section)
   for (const item of repeated) present.recordPresent(item)
   return [...(await outcomesOf(transaction, section, ready, outcomes)), ...present.outcomes]
@@ -195,7 +195,11 @@ async function attachTexts(
 }
 
 /** A post is as recent as its newest comment, not as recent as the import. */
-async function raise(transaction: Knex.Transaction, stored: readonly ReadyRelayable[], now: Date): Promise<void> {
+async function raiseCountersOfParents(
+  transaction: Knex.Transaction,
+  stored: readonly ReadyRelayable[],
+  now: Date,
+): Promise<void> {
   const latest = new Map<string, Date>()
   for (const each of stored) {
     if (each.entity.type !== 'comment') continue

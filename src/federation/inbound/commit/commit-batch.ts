@@ -19,7 +19,7 @@ import { applyFilterEffectsToBatch, type FilteredMessages } from '../filter-mess
 import { forwardToMovedAuthors } from '../moved/forward-to-moved.js'
 import { recordReplays } from '../quarantine.js'
 import { type StoredEntities, storeEntities } from '../store/store-entities.js'
-import { leaveTombstones } from '../store/store-retractions.js'
+import { insertTombstones } from '../store/store-retractions.js'
 import { type ClaimedBatch, claimBatch } from './claim-batch.js'
 import { enqueueLookupsAndFetches } from './enqueue-lookups-and-fetches.js'
 import { notifyLocalUsers } from './notify-local-users.js'
@@ -83,7 +83,7 @@ async function storeClaimed(
   { ready, waitingToStore }: ClaimedBatch,
   now: Date,
 ): Promise<StoredEntities> {
-  await leaveTombstones(transaction, waitingToStore.flatMap(retractionIn))
+  await insertTombstones(transaction, waitingToStore.flatMap(retractionIn))
   const firstSigned = new Set(ready.flatMap((message) => message.firstSigned ?? []))
   await recordFirstSignatures(transaction, [...firstSigned])
   return storeEntities(services, transaction, ready, now)

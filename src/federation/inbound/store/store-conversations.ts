@@ -53,7 +53,7 @@ export async function storeConversations(
     ),
   )
   const refusedMessages = messages.filter(({ entity }) => refusedConversations.has(entity.guid)).map(notAllowed)
-  const rest = without(messages, [...inboundOf(records), ...refusedMessages.map(({ inbound }) => inbound)])
+  const rest = excludeMessages(messages, [...inboundOf(records), ...refusedMessages.map(({ inbound }) => inbound)])
   const { ignored, rejected } = await sortNotInserted(transaction, 'conversations', rest)
   return { records, ignored, rejected: [...rejected, ...refusedMessages] }
 }
@@ -68,7 +68,11 @@ export async function storeConversationMessages(
   const first = firstOfEachGuid(messages)
   const rows = [...first.values()].map((message) => toConversationMessage(message, message.entity, now))
   const records = recordsOf(first, await addConversationMessages(services, transaction, rows))
-  const { ignored, rejected } = await sortNotInserted(transaction, 'messages', without(messages, inboundOf(records)))
+  const { ignored, rejected } = await sortNotInserted(
+    transaction,
+    'messages',
+    excludeMessages(messages, inboundOf(records)),
+  )
   return { records, ignored, rejected }
 }
 
@@ -171,7 +175,7 @@ function inboundOf(records: readonly StoredRecord[]): readonly InboundMessage[] 
   return records.map(({ message }) => message.inbound)
 }
 
-function without<Entity extends ConversationPart>(
+function excludeMessages<Entity extends ConversationPart>(
   messages: readonly StorableMessage<Entity>[],
   done: readonly InboundMessage[],
 ): readonly StorableMessage<Entity>[] {

@@ -38,7 +38,7 @@ export async function storeRetractions(
   transaction: Knex.Transaction,
   messages: readonly StorableMessage<RetractionEntity>[],
 ): Promise<StoreResult<RetractionEntity>> {
-  await leaveTombstones(transaction, messages)
+  await insertTombstones(transaction, messages)
   const { found, rejected, ignored } = await findTargets(transaction, messages)
   await endSharing(transaction, found)
 
@@ -54,7 +54,7 @@ export async function storeRetractions(
 }
 
 /** Stores who has retracted which entity, so that a target that arrives later is ignored. */
-export async function leaveTombstones(
+export async function insertTombstones(
   transaction: Knex.Transaction,
   messages: readonly VerifiedMessage<RetractionEntity>[],
 ): Promise<void> {
