@@ -25,14 +25,14 @@ export function createMessageReader({
 }: Pick<Services, 'db' | 'jobs'>): (job: Job) => Promise<readonly InboundMessage[]> {
   const readRows = groupCommit(READING, (ids: readonly number[]) => findMessageRows(db, ids))
   return async (job) => {
-    const known = jobs.versionOf(definitionOf(job))
+    const knownVersion = jobs.versionOf(definitionOf(job))
     const outboxId = readOutboxId(job.data)
     if (outboxId === undefined) {
-      requireKnownVersion(known, job.data)
+      requireKnownVersion(knownVersion, job.data)
       return messagesIn(job)
     }
     const row = (await readRows([outboxId])).find(({ id }) => id === outboxId)
-    requireKnownVersion(known, row?.data)
+    requireKnownVersion(knownVersion, row?.data)
     return row === undefined ? [] : [messageOfRow(row)]
   }
 }

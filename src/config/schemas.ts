@@ -87,8 +87,8 @@ export function number(min: number, max: number, value: number, unit?: string) {
 }
 
 export function optionalNumber(min: number, max: number, unit?: string) {
-  const what = unit === undefined ? 'a number' : `a number of ${unit}`
-  return { type: 'integer', minimum: min, maximum: max, description: `${what} from ${min} to ${max}` } as const
+  const quantity = unit === undefined ? 'a number' : `a number of ${unit}`
+  return { type: 'integer', minimum: min, maximum: max, description: `${quantity} from ${min} to ${max}` } as const
 }
 
 /** 0: unlimited. */

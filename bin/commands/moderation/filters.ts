@@ -125,9 +125,9 @@ function inputOf({
 }
 
 function newFilterOf(kind: string, value: string, options: RuleOptions): NewFilter {
-  const known = FILTER_KINDS.find((each) => each === kind)
-  if (known === undefined) throw new CommandError(`There are these kinds of filters: ${FILTER_KINDS.join(', ')}.`)
-  return { action: 'count', ...inputOf(options), kind: known, value }
+  const knownKind = FILTER_KINDS.find((each) => each === kind)
+  if (knownKind === undefined) throw new CommandError(`There are these kinds of filters: ${FILTER_KINDS.join(', ')}.`)
+  return { action: 'count', ...inputOf(options), kind: knownKind, value }
 }
 
 async function list(options: ActorOptions): Promise<void> {

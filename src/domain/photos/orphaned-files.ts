@@ -83,13 +83,13 @@ export async function removeOrphanedFiles(
   const limit = new Date(now.getTime() - ORPHAN_DAYS * DAY_MS)
   let [rows, bytes, oldest]: [number, number, Date | null] = [0, 0, null]
   for await (const { orphans: group } of readFiles(db, pictures, '', signal)) {
-    const old = group.filter(({ modifiedAt }) => modifiedAt < limit)
+    const oldFiles = group.filter(({ modifiedAt }) => modifiedAt < limit)
     if (!dryRun) {
       // After the lookup of the photos: a backup that begins now has none of these in its snapshot.
       await refuseDuringBackup(db)
-      await pictures.delete(old.map(({ name }) => name))
+      await pictures.delete(oldFiles.map(({ name }) => name))
     }
-    for (const file of old) {
+    for (const file of oldFiles) {
       rows += 1
       bytes += file.bytes
       if (oldest === null || file.modifiedAt < oldest) oldest = file.modifiedAt

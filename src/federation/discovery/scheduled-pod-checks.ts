@@ -19,15 +19,15 @@ export async function addPodChecks({ db, jobs }: Pick<Services, 'db' | 'jobs'>):
 }
 
 /** Checks a pod now and saves the result with each step of a connection, on request of an operator. False: the pod has no usable address. */
-export async function probeKnownPod(services: Services, other: PodHost): Promise<boolean> {
-  const origin = buildRequestOrigin({ ...other, ssl: true })
+export async function probeKnownPod(services: Services, pod: PodHost): Promise<boolean> {
+  const origin = buildRequestOrigin({ ...pod, ssl: true })
   if (origin === undefined) return false
   const check = await checkPod(services, origin)
   const steps = (await services.remotePods.probe?.(check.frontPage?.origin ?? origin)) ?? []
-  await savePodCheck(services.db, other, check, services.now())
+  await savePodCheck(services.db, pod, check, services.now())
   const probe = { at: services.now().toISOString(), steps }
   await RemotePod.query(services.db)
-    .where({ host: other.host, port: other.port })
+    .where({ host: pod.host, port: pod.port })
     .patch({ probe: raw('?::jsonb', [JSON.stringify(probe)]) })
   return true
 }
@@ -55,18 +55,18 @@ export async function probePodForAdmin(
 /** Checks a pod and saves the result in its row. */
 export async function checkKnownPod(services: Services, podId: number): Promise<void> {
   // Saved first: a pod that is too slow for the check is checked again tomorrow, and not every minute.
-  const other = await RemotePod.query(services.db)
+  const pod = await RemotePod.query(services.db)
     .findById(podId)
     .whereNull('blockedAt')
     .patch({ checkedAt: services.now() })
     .returning('*')
     .first()
-  const origin = other === undefined ? undefined : buildRequestOrigin(other)
-  if (other === undefined || origin === undefined) return
+  const origin = pod === undefined ? undefined : buildRequestOrigin(pod)
+  if (pod === undefined || origin === undefined) return
   try {
-    const podAfter = await savePodCheck(services.db, other, await checkPod(services, origin), services.now())
-    const isBack = other.offlineSince !== null && podAfter?.offlineSince === null
-    if (isBack) services.log.info({ pod: formatAddressHost(other) }, 'pod reachable again')
+    const podAfter = await savePodCheck(services.db, pod, await checkPod(services, origin), services.now())
+    const isBack = pod.offlineSince !== null && podAfter?.offlineSince === null
+    if (isBack) services.log.info({ pod: formatAddressHost(pod) }, 'pod reachable again')
   } catch (error) {
     if (!isLocalOverload(error)) throw error
   }

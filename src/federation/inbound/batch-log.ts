@@ -9,15 +9,15 @@ export function logRejectedAndIgnored(
   log: Logger,
   { rejected, ignored }: { readonly rejected: readonly RejectedMessage[]; readonly ignored: readonly IgnoredMessage[] },
 ): void {
-  for (const one of rejected) {
+  for (const message of rejected) {
     log.warn(
-      { trace: one.inbound.trace, fault: one.fault, ...identityOf(one), reason: one.reason },
+      { trace: message.inbound.trace, fault: message.fault, ...identityOf(message), reason: message.reason },
       'inbound message rejected',
     )
   }
-  for (const one of ignored) {
+  for (const message of ignored) {
     log.debug(
-      { trace: one.inbound.trace, fault: one.fault, ...identityOf(one), reason: one.reason },
+      { trace: message.inbound.trace, fault: message.fault, ...identityOf(message), reason: message.reason },
       'inbound message ignored',
     )
   }

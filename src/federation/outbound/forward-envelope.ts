@@ -12,8 +12,8 @@ type ForwardingDependencies = Pick<Services, 'db' | 'crypto' | 'remotePods' | 's
 /** Sends an envelope of another author to a pod, byte by byte. A refusal of the pod ends the job, any other failure is retried. */
 export async function forwardEnvelope(services: ForwardingDependencies, forwarded: ForwardedEnvelope): Promise<void> {
   const { db, remotePods, log } = services
-  const other = await RemotePod.query(db).findById(forwarded.podId)
-  const origin = other === undefined || other.blockedAt !== null ? undefined : podOrigin(other)
+  const pod = await RemotePod.query(db).findById(forwarded.podId)
+  const origin = pod === undefined || pod.blockedAt !== null ? undefined : podOrigin(pod)
   if (origin === undefined) return
   const delivery = await deliveryOf(services, forwarded)
   if (delivery === undefined) return

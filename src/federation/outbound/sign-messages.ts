@@ -53,11 +53,11 @@ function openMessageSigner(services: SigningDependencies): SignMessages {
   function start(ids: readonly number[]): void {
     const group = signGroup(ids)
     for (const id of ids) {
-      const one = group
+      const signature = group
         .then((signed) => cacheEnvelope(id, signed.get(id) ?? {}))
         .catch((error: unknown) => ({ error }))
         .finally(() => running.delete(id))
-      running.set(id, one)
+      running.set(id, signature)
     }
   }
 

@@ -88,7 +88,7 @@ async function replay(
     startDeliveriesAfterCommit(pod, transaction, duePods)
   }
   const ofRows = deadLetters.filter(({ outboxId }) => outboxId !== undefined)
-  for (const some of inChunks(ofRows, ROW_BATCH_SIZE)) await replayRows(pod, transaction, some)
+  for (const chunk of inChunks(ofRows, ROW_BATCH_SIZE)) await replayRows(pod, transaction, chunk)
   for (const { outboxId, deliveryId, job } of deadLetters) {
     if (outboxId === undefined && deliveryId === undefined && job !== undefined) await replayJob(pod, job)
   }
@@ -126,8 +126,8 @@ async function replayRows(
   await reopenRows(transaction, rowsAmong(deadLetters))
   await removeJobs(pod, deadLetters)
   const rows = deadLetters.flatMap(({ outboxId, queue, name }) => {
-    const known = QUEUES.find((each) => each === queue)
-    return known === undefined || outboxId === undefined ? [] : [{ id: outboxId, queue: known, name }]
+    const knownQueue = QUEUES.find((each) => each === queue)
+    return knownQueue === undefined || outboxId === undefined ? [] : [{ id: outboxId, queue: knownQueue, name }]
   })
   runOrAddAfterCommit(pod, transaction, rows)
 }
@@ -146,8 +146,8 @@ async function removeJobs(
   deadLetters: readonly FoundDeadLetter[],
 ): Promise<void> {
   const failed = deadLetters.flatMap(({ job }) => job ?? [])
-  for (const some of inChunks(failed, ROW_BATCH_SIZE)) {
-    await Promise.all(some.map(({ queue, id }) => jobs.remove(queue, id)))
+  for (const chunk of inChunks(failed, ROW_BATCH_SIZE)) {
+    await Promise.all(chunk.map(({ queue, id }) => jobs.remove(queue, id)))
   }
 }
 

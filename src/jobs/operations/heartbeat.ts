@@ -117,11 +117,11 @@ function requestedStateApplier(
   }
 
   return async (requested) => {
-    const known = requested.flatMap(({ queue, state }) => (isQueueName(queue) ? [{ queue, state }] : []))
-    jobs.refuseJobsFor(known.filter(({ state }) => state === 'draining').map(({ queue }) => queue))
-    jobs.localRuns.stopFor(known.filter(({ state }) => state !== 'running').map(({ queue }) => queue))
+    const knownQueues = requested.flatMap(({ queue, state }) => (isQueueName(queue) ? [{ queue, state }] : []))
+    jobs.refuseJobsFor(knownQueues.filter(({ state }) => state === 'draining').map(({ queue }) => queue))
+    jobs.localRuns.stopFor(knownQueues.filter(({ state }) => state !== 'running').map(({ queue }) => queue))
     await Promise.all(
-      known.filter(({ queue }) => served.includes(queue)).map(({ queue, state }) => apply(queue, state)),
+      knownQueues.filter(({ queue }) => served.includes(queue)).map(({ queue, state }) => apply(queue, state)),
     )
   }
 }

@@ -13,13 +13,13 @@ export function afterCommit<Item>(
   return (services, inner, items) => {
     if (items.length === 0) return
     const transaction = outermost(inner)
-    const pendingWork = pending.get(transaction)
-    if (pendingWork) {
-      pendingWork.push(...items)
+    const pendingItems = pending.get(transaction)
+    if (pendingItems) {
+      pendingItems.push(...items)
       return
     }
-    const mine = [...items]
-    pending.set(transaction, mine)
-    runAfterCommit(transaction, () => void send(services, mine).catch(() => {}))
+    const newItems = [...items]
+    pending.set(transaction, newItems)
+    runAfterCommit(transaction, () => void send(services, newItems).catch(() => {}))
   }
 }

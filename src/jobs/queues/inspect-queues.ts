@@ -78,11 +78,16 @@ async function listIds(queue: JobLists, state: JobState, from: number, end: numb
   if (state === 'active')
     return listInRunOrder(queue, 'active', { count: await countInList(queue, 'active'), from, end })
   if (state !== 'waiting') return queue.getRanges([state], from, end - 1, state !== 'failed')
-  const before = await countInList(queue, 'wait')
-  const first = await listInRunOrder(queue, 'wait', { count: before, from, end })
-  if (end <= before) return first
-  const rest = await queue.getRanges(['prioritized'], Math.max(0, from - before), end - before - 1, true)
-  return [...first, ...rest]
+  const unprioritizedCount = await countInList(queue, 'wait')
+  const first = await listInRunOrder(queue, 'wait', { count: unprioritizedCount, from, end })
+  if (end <= unprioritizedCount) return first
+  const prioritized = await queue.getRanges(
+    ['prioritized'],
+    Math.max(0, from - unprioritizedCount),
+    end - unprioritizedCount - 1,
+    true,
+  )
+  return [...first, ...prioritized]
 }
 
 /**

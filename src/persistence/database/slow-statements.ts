@@ -39,10 +39,10 @@ export function listSlowStatements(db: Knex, now: number = Date.now()): readonly
 
 function addToSample(sample: Map<string, SlowStatement>, statement: string, ms: number): void {
   const text = statement.replaceAll(/\s+/g, ' ').trim().slice(0, TEXT_CHARACTERS)
-  const known = sample.get(text)
+  const earlier = sample.get(text)
   sample.delete(text) // the order of the map is that of the last time
-  const maxMs = Math.max(known?.maxMs ?? 0, Math.round(ms))
-  sample.set(text, { text, count: (known?.count ?? 0) + 1, maxMs, lastAt: new Date().toISOString() })
+  const maxMs = Math.max(earlier?.maxMs ?? 0, Math.round(ms))
+  sample.set(text, { text, count: (earlier?.count ?? 0) + 1, maxMs, lastAt: new Date().toISOString() })
   const [oldest] = sample.keys()
   if (sample.size > TEXTS && oldest !== undefined) sample.delete(oldest)
 }

@@ -101,8 +101,8 @@ const deleteBelow = KINDS_BELOW_POST.filter((kind) => kind !== 'photo' && kind !
     .slice(0, 1)
     .map(({ from, post }) => {
       const { table } = RECORD_TABLES[kind]
-      const some = `select ${table}.id from ${from} where ${post} = any(?) limit ?`
-      return [kind, `delete from ${table} where id = any(array(${some})) returning guid`] as const
+      const chunkSql = `select ${table}.id from ${from} where ${post} = any(?) limit ?`
+      return [kind, `delete from ${table} where id = any(array(${chunkSql})) returning guid`] as const
     }),
 )
 

@@ -11,7 +11,7 @@ interface SignedRow {
   readonly signature: string
   readonly elements: Elements
   readonly publicKey: string
-  readonly olds: readonly { readonly handle: string; readonly publicKey: string }[]
+  readonly oldHandles: readonly { readonly handle: string; readonly publicKey: string }[]
 }
 
 /**
@@ -51,24 +51,24 @@ function movedRowsSql(table: string): string {
       select new_person_id, old_person_id from account_migrations where old_person_id is not null
       union select moves.new_id, earlier.old_person_id from moves
       join account_migrations as earlier on earlier.new_person_id = moves.old_id and earlier.old_person_id is not null
-    ), olds as (
-      select moves.new_id, jsonb_agg(jsonb_build_object('handle', diaspora_handle, 'publicKey', serialized_public_key)) as olds
+    ), old_handles as (
+      select moves.new_id, jsonb_agg(jsonb_build_object('handle', diaspora_handle, 'publicKey', serialized_public_key)) as "oldHandles"
       from moves join take_over.people as old on old.id = moves.old_id group by moves.new_id
     )
-    select ${table}.id::float as id, author_signature as signature, signed_elements as elements, people.public_key as "publicKey", olds
-    from ${table} join olds on olds.new_id = ${table}.author_id join people on people.id = ${table}.author_id
+    select ${table}.id::float as id, author_signature as signature, signed_elements as elements, people.public_key as "publicKey", "oldHandles"
+    from ${table} join old_handles on old_handles.new_id = ${table}.author_id join people on people.id = ${table}.author_id
     where author_signature is not null`
 }
 
 /** Undefined: those of the row verify already, or none do. */
-function elementsThatVerify({ signature, elements, publicKey, olds }: SignedRow): Elements | undefined {
+function elementsThatVerify({ signature, elements, publicKey, oldHandles }: SignedRow): Elements | undefined {
   const bytes = Buffer.from(signature, 'base64')
   const isSignedWith = (given: Elements, pem: string) => {
     const key = keyOf(pem)
     return key !== undefined && verifyRsaSha256(Buffer.from(signedText(given)), key, bytes)
   }
   if (isSignedWith(elements, publicKey)) return undefined
-  for (const old of olds) {
+  for (const old of oldHandles) {
     const restoredElements = elements.map(([name, text]) => [name, isAuthor(name) ? old.handle : text] as const)
     if (isSignedWith(restoredElements, old.publicKey) || isSignedWith(restoredElements, publicKey))
       return restoredElements

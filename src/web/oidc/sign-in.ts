@@ -96,8 +96,9 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     if (uid === undefined && (await browser.findSignedInAddress())) {
       return reply.redirect(returnTo ?? '/', 303)
     }
-    const missing = uid === undefined ? undefined : await findMissingFactor(browser, uid)
-    if (missing !== undefined) return reply.redirect(await beginStep(browser, missing, { uid, returnTo }), 303)
+    const missingFactor = uid === undefined ? undefined : await findMissingFactor(browser, uid)
+    if (missingFactor !== undefined)
+      return reply.redirect(await beginStep(browser, missingFactor, { uid, returnTo }), 303)
     return show(request, reply, browser, { uid, returnTo })
   })
 

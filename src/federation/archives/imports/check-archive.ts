@@ -135,12 +135,12 @@ async function prepareAll(context: ImportContext, request: CheckRequest, found: 
 
 /** Profile and settings are one piece each; photos are files of the zip. */
 function withSinglePieces(counts: ImportCounts, photos: PhotosReport): ImportCounts {
-  const one = { found: 1, imported: 1, skipped: 0, refused: 0, by_reason: {} }
+  const importedOnce = { found: 1, imported: 1, skipped: 0, refused: 0, by_reason: {} }
   const missing = photos.missing > 0 ? { photo_file_missing: photos.missing } : {}
   return {
     ...counts,
-    profile: one,
-    settings: one,
+    profile: importedOnce,
+    settings: importedOnce,
     photos: { found: photos.named, imported: photos.found, skipped: 0, refused: photos.missing, by_reason: missing },
   }
 }

@@ -74,9 +74,9 @@ function queryIn(request: FastifyRequest): Query {
 }
 
 function filterOf({ state, type, author, pod, local, taken_by: takenBy, reporter }: Query): CaseFilter {
-  const known = CASE_STATES.find((each) => each === state)
+  const knownState = CASE_STATES.find((each) => each === state)
   return {
-    states: state === 'all' ? undefined : known === undefined ? ['open', 'taken'] : [known],
+    states: state === 'all' ? undefined : knownState === undefined ? ['open', 'taken'] : [knownState],
     type: CASE_TARGETS.find((each) => each === type),
     isLocal: local === undefined ? undefined : local === 'true',
     author,
