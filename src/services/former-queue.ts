@@ -70,7 +70,7 @@ async function readFormerQueue(
 ): Promise<Settings | 'unchanged' | undefined> {
   const sealedAddress = await findQueueStore(db)
   const isInRedis = settings.redisUrl !== undefined
-  // Of pods of earlier versions nothing is known: their queue may have been in the database.
+  // Earlier versions stored no queue: it may have been in the database.
   if (isInRedis && (sealedAddress === undefined || sealedAddress === null)) return { ...settings, redisUrl: undefined }
   if (sealedAddress === undefined) return 'unchanged'
   if (sealedAddress === null) return undefined

@@ -106,7 +106,7 @@ describe('the end of a job of an empty queue', () => {
     ends.recordFetch()
     const released = vi.fn()
     void ends.delayCompletion().then(released)
-    ends.close(true)
+    ends.stopDelaying()
     await vi.advanceTimersByTimeAsync(0)
 
     expect(released).toHaveBeenCalled()

@@ -94,7 +94,7 @@ export async function findMovedAddress(
 
 /**
  * Restricts a query to the account of a normalised name: a username, or a confirmed e-mail address. `normaliseUsername` has removed the
- * host of this pod: what ended in it is a network id first, and an e-mail address if there is no such account.
+ * host of this pod. A name that ended in it is first taken as a diaspora* ID, then as an e-mail address.
  */
 export function whereSignInName(
   { config }: Pick<Services, 'config'>,

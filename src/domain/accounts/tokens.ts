@@ -48,7 +48,7 @@ export async function mintToken(
         expiresAt: raw(`${NOW_SQL} + make_interval(secs => ?)`, [lifetime]),
       })
       .returning('*')
-    if (expiresAt === null) throw new Error('A token came back from the database without an end.')
+    if (expiresAt === null) throw new Error('The stored access token has no expiry.')
     return { accessToken, scopes, expiresAt }
   })
 }

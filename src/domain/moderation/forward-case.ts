@@ -22,11 +22,11 @@ export interface ForwardInput {
   readonly includeReason?: boolean | undefined
   /** Sends the text; without it nothing is sent. */
   readonly via?: 'conversation' | undefined
-  /** Of a sent text, for the audit log. */
+  /** Why the text is sent, for the audit log. */
   readonly reason?: string | undefined
 }
 
-/** A text about a case for the operator of the author's pod, and the ways on which it can reach them. */
+/** A text about a case for the operator of the author's pod, and the ways to send it. */
 export interface ForwardedCase {
   /** Names no reporter and nothing private. */
   readonly text: string

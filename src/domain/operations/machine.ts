@@ -50,15 +50,15 @@ export async function readStorage(
 
 type MachineDependencies = Pick<Services, 'config' | 'db' | 'jobs'>
 
-/** Numbers of the work of the pod for the overview. */
+/** The figures of the overview of the console. */
 export type WorkReport = Awaited<ReturnType<typeof readWork>>
 
-/** The overview is reloaded often, and its figures read all queues. */
+/** Milliseconds for which admins share a result: the overview is reloaded often, and its figures read all queues. */
 const FRESH_MS = 2_000
-/** Failed jobs of a queue that are read. */
+/** The latest failed jobs of each queue that are counted. */
 const FAILED_JOBS_READ = 1_000
 
-/** Opens reads of the work of the pod; admins share a read for two seconds. */
+/** Returns a function that reads the figures of the overview, or returns those of a moment ago. */
 export function openWorkReport(
   services: MachineDependencies & Pick<Services, 'now'>,
 ): (actor: Actor) => Promise<WorkReport> {

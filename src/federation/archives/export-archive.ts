@@ -27,7 +27,7 @@ export interface ExportRun {
   readonly kind: ExportKind
   /** Must not exist. It is removed again if the export fails. */
   readonly file: string
-  /** The part of the time in which an archive is written. Default: all. */
+  /** The share of the time that the writing of an archive may take, up to 1. Default: all. */
   readonly share?: number
   readonly signal?: AbortSignal | undefined
   reportProgress?(progress: ExportProgress): void

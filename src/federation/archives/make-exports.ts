@@ -24,7 +24,7 @@ import { type ExportProgress, exportToFile } from './export-archive.js'
 /** Milliseconds between two records of the progress. */
 const PROGRESS_INTERVAL_MS = 2_000
 
-/** The free space must be so many times the estimated size: others write to the disk meanwhile. */
+/** The free space must be this multiple of the estimated size, because other processes write to the disk too. */
 const SPACE_FACTOR = 2
 
 const CLAIM = { deadAfterSeconds: ARCHIVE_LIMITS.exportWorkerSeconds, attempts: ARCHIVE_LIMITS.exportAttempts }

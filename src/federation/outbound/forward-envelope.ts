@@ -9,7 +9,7 @@ import { DELIVERY_LIMITS } from './limits.js'
 
 type ForwardingDependencies = Pick<Services, 'db' | 'crypto' | 'remotePods' | 'secrets' | 'log'>
 
-/** Sends an envelope of another author to a pod, byte by byte. A refusal of the pod ends the job, any other failure is retried. */
+/** Sends an unchanged envelope of another author to a pod. A refusal of the pod ends the job, any other failure is retried. */
 export async function forwardEnvelope(services: ForwardingDependencies, forwarded: ForwardedEnvelope): Promise<void> {
   const { db, remotePods, log } = services
   const pod = await RemotePod.query(db).findById(forwarded.podId)

@@ -1,4 +1,4 @@
-/** A message every 50 ms still shares its statement with the next one. */
+/** Milliseconds. Jobs that follow each other every 50 ms still share a statement. */
 const HELD_MS = 100
 
 /**
@@ -8,7 +8,7 @@ const HELD_MS = 100
 export class DelayedCompletions {
   #lastFetchAt = Number.NEGATIVE_INFINITY
   #isSteady = false
-  #isClosed = false
+  #isStopped = false
   readonly #held = new Map<() => void, NodeJS.Timeout>()
 
   /** A job was fetched. Only jobs that follow each other quickly are held, so that a single one ends at once. */
@@ -20,7 +20,7 @@ export class DelayedCompletions {
 
   /** Resolves when the next job is fetched, or after a moment. */
   async delayCompletion(): Promise<void> {
-    if (!this.#isSteady || this.#isClosed) return
+    if (!this.#isSteady || this.#isStopped) return
     await new Promise<void>((resolve) => {
       const end = () => {
         clearTimeout(this.#held.get(end))
@@ -35,9 +35,13 @@ export class DelayedCompletions {
     for (const end of this.#held.keys()) end()
   }
 
-  /** While closed, nothing is held. */
-  close(isClosed: boolean): void {
-    this.#isClosed = isClosed
-    if (isClosed) this.release()
+  startDelaying(): void {
+    this.#isStopped = false
+  }
+
+  /** Ends all held jobs, and holds no more. */
+  stopDelaying(): void {
+    this.#isStopped = true
+    this.release()
   }
 }

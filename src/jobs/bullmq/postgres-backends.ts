@@ -107,7 +107,7 @@ class WorkerBackend extends ProducerBackend {
   readonly #connection: WorkerConnection
   readonly #exchange: ReturnType<typeof openJobExchange>
   readonly #empty: EmptyQueueState
-  readonly #ends = new DelayedCompletions()
+  readonly #completions = new DelayedCompletions()
   #isDisconnected = false
 
   constructor(
@@ -129,11 +129,11 @@ class WorkerBackend extends ProducerBackend {
     const [token] = claim
     const emptyUntil = this.#empty.emptyUntil()
     if (emptyUntil !== undefined) return noJob(emptyUntil)
-    this.#ends.release()
+    this.#completions.release()
     const { nextJobs, isLimited, nextDelayedAt } = await this.#exchange({ token, wantsNext: true })
     const next = nextJobs.get(token)
     if (next !== undefined) {
-      this.#ends.recordFetch()
+      this.#completions.recordFetch()
       return [next, next.id, 0, 0] as Claimed
     }
     return isLimited ? super.moveToActive(...claim) : noJob(nextDelayedAt)
@@ -151,19 +151,19 @@ class WorkerBackend extends ProducerBackend {
 
   override async disconnectBlocking(...wait: Parameters<PostgresQueueBackend['disconnectBlocking']>): Promise<void> {
     this.#isDisconnected = true
-    this.#ends.close(true)
+    this.#completions.stopDelaying()
     this.#empty.endWait()
     await super.disconnectBlocking(...wait)
   }
 
   override async reconnectBlocking(): Promise<void> {
     this.#isDisconnected = false
-    this.#ends.close(false)
+    this.#completions.startDelaying()
     await super.reconnectBlocking()
   }
 
   override async disconnect(): Promise<void> {
-    this.#ends.close(true)
+    this.#completions.stopDelaying()
     this.#empty.endWait()
     await super.disconnect()
   }
@@ -173,7 +173,8 @@ class WorkerBackend extends ProducerBackend {
     if (removeOnComplete !== true) return super.moveToCompleted(...finish)
     const finishedOn = Date.now()
     // The end of a named job may be awaited by one with the same name.
-    if (opts.deduplication === undefined && this.#empty.emptyUntil() !== undefined) await this.#ends.delayCompletion()
+    if (opts.deduplication === undefined && this.#empty.emptyUntil() !== undefined)
+      await this.#completions.delayCompletion()
     // A broken connection fails the whole group: each job is then finished once more, on its own.
     const exchangedJobs = await this.#exchange({ id, token, wantsNext }).catch(() => undefined)
     if (exchangedJobs === undefined || exchangedJobs.notFinished.has(token)) return super.moveToCompleted(...finish)

@@ -165,7 +165,7 @@ export class WorkerConnection extends RecoveringConnection {
     return client
   }
 
-  /** For a wait without `getListenClient`: tries again to suppress the events, which another process or a job prevented. */
+  /** Tries again to suppress events, for a wait that did not call `getListenClient`. Another process or a job may have held the lock before. */
   suppressEvents(): void {
     const client = this.#workerLockHolder
     if (client === undefined || performance.now() < this.#retryLockAt) return

@@ -69,8 +69,8 @@ export async function findPodsOfRows(db: Knex, ids: readonly number[]): Promise<
 }
 
 /**
- * Counts rows that were given up, by each of some properties: all rows, or only those that match among the latest. Without a number of
- * latest rows there is no order, so that an index alone may be enough.
+ * Counts given-up rows by each of the given properties: all matching rows, or those among the `latest` rows. Without `latest` the statement
+ * needs no order, so that it may read an index only.
  */
 export async function countDeadLetterRows(
   db: Knex,

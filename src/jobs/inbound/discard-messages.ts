@@ -17,7 +17,7 @@ interface DiscardedJobs {
 }
 
 interface JobChoice {
-  /** Only jobs that were added by then. */
+  /** Only jobs that were added up to this time. */
   readonly addedBy?: Date
   readonly limit: number
 }
@@ -65,7 +65,7 @@ async function discardJob(db: Services['db'], job: Job): Promise<number> {
     await job.remove().catch(() => {})
     return 1
   }
-  // The rows come first: a crash between the two stores a message twice, and storing it again has no effect.
+  // The rows are written first: after a crash before the removal both exist, and storing a message again has no effect.
   const ids = await insertDeadMessages(db, readAcceptedMessages(job), FAULT)
   try {
     await job.remove()

@@ -22,7 +22,7 @@ interface ShareLimits {
 /** Messages and bytes of each network source while the queue is long, and the bytes that this process holds. */
 export interface SourceShares {
   isUsedUp(source: NetworkSource): boolean
-  /** Adds bytes that this process holds, or removes them where they are negative. */
+  /** Adds bytes that this process holds; a negative number removes them. */
   hold(source: NetworkSource, bytes: number): void
   /** Counts a message. Returns true if it needs a separate job. */
   count(source: NetworkSource, bytes: number): boolean
@@ -31,7 +31,7 @@ export interface SourceShares {
 }
 
 /** A source or site for which messages are counted, and its number of shares. */
-interface Counted {
+interface CountedSource {
   readonly name: string
   readonly shares: number
 }
@@ -44,7 +44,7 @@ export function openSourceShares(limits: ShareLimits): SourceShares {
   const heldBytes = new Map<string, number>()
 
   /** A source, and for IPv6 the /48 around it, which has a few shares together. */
-  function countedFor(source: NetworkSource): { readonly own?: Counted; readonly site?: Counted } {
+  function countedFor(source: NetworkSource): { readonly own?: CountedSource; readonly site?: CountedSource } {
     const name = networkOf(source)
     if (name === undefined) return {}
     const site = siteOfNetwork(source.ip ?? '')
@@ -54,7 +54,7 @@ export function openSourceShares(limits: ShareLimits): SourceShares {
     }
   }
 
-  function hasUsedUp({ name, shares }: Counted): boolean {
+  function hasUsedUp({ name, shares }: CountedSource): boolean {
     const { messages, bytes } = sent.get(name) ?? NOTHING
     return (
       messages >= shares * limits.messagesOfSource ||
@@ -62,13 +62,13 @@ export function openSourceShares(limits: ShareLimits): SourceShares {
     )
   }
 
-  function isBeyondShare({ name, shares }: Counted, size: number): boolean {
+  function isBeyondShare({ name, shares }: CountedSource, size: number): boolean {
     const { messages, bytes } = sent.get(name) ?? NOTHING
     return messages >= shares * limits.messagesPerShare || bytes + size > shares * limits.bytesPerShare
   }
 
   /** Counts a message. Returns true if the share was used up before. */
-  function countSent(counted: Counted, size: number): boolean {
+  function countSent(counted: CountedSource, size: number): boolean {
     const { name } = counted
     const before = sent.get(name)
     if (before === undefined && sent.size >= limits.sources) return false

@@ -41,7 +41,7 @@ export async function readQueueStatuses(
   return Object.fromEntries(statuses) as Record<QueueName, QueueStatus> // one for each of QUEUES
 }
 
-/** Rejects while the queue store is unavailable. `counted`: what is known of the queue already. */
+/** Rejects while the queue store is unavailable. `counted`: the counts of the queue, if the caller has read them. */
 export async function readQueueStatus(
   services: Pick<Services, 'jobs'>,
   queue: QueueName,

@@ -65,7 +65,7 @@ export interface JobAdding {
   acceptsJobs(queue: QueueName): boolean
 }
 
-/** Where a job is that has not ended. */
+/** The lists of jobs that have not ended. */
 const UNFINISHED = ['wait', 'prioritized', 'delayed', 'active'] as const
 
 interface AddingOptions {

@@ -20,9 +20,9 @@ export interface QueueClient {
 }
 
 export interface QueueTimeouts {
-  /** Of a request to the store: below what a client waits. */
+  /** Milliseconds for a request to the store; clients wait longer. */
   readonly requestMs: number
-  /** Until the store has acknowledged a job. */
+  /** Milliseconds until the store must have acknowledged a job. */
   readonly addMs: number
 }
 

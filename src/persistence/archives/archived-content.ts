@@ -169,7 +169,7 @@ interface RelayableRow {
 
 /**
  * Relayables below posts, comments or polls of a person. One statement reads the first rows of all parents, at most `limit` for each,
- * which is all for most of them; the other parents are read on page by page.
+ * which is all rows of most parents; further rows of a parent are read page by page.
  */
 export async function* relayablesBelow(
   db: Knex,

@@ -21,7 +21,7 @@ export interface ProbeStep {
   readonly ms: number
   /** The finding, or the reason of the failure. Parts of it come from the other pod. */
   readonly detail: string
-  /** Of the step `tls`: the end of the certificate, in ISO 8601. */
+  /** For the step `tls`: when the certificate expires, in ISO 8601. */
   readonly certificateEndsAt?: string
 }
 

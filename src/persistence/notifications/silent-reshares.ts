@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryRows } from '../database/database.js'
 
-/** The reshares among these of which the author of the root has never been notified. */
+/** Returns those of the reshares of which the author of the root was never notified. */
 export async function findSilentReshares(
   transaction: Knex.Transaction,
   reshareIds: readonly number[],

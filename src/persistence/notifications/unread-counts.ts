@@ -17,7 +17,7 @@ export async function countUnreadItems(
   { userId, personId }: { readonly userId: number; readonly personId: number },
 ): Promise<UnreadCounts> {
   const [counts] = await queryPrepared<UnreadCounts>(db, 'unread-counts', UNREAD_COUNTS_SQL, [userId, personId])
-  if (counts === undefined) throw new Error('An aggregate without a group has one row.')
+  if (counts === undefined) throw new Error('The statement that counts unread items returned no row.')
   return counts
 }
 

@@ -14,7 +14,7 @@ export interface Usage {
 /** Counts all rows of local users. Too slow for every request: callers cache it. */
 export async function countUsage(db: Knex): Promise<Usage> {
   const [usage] = await queryPrepared<Usage>(db, 'usage', COUNT_SQL, [])
-  if (usage === undefined) throw new Error('A count came back without a row.')
+  if (usage === undefined) throw new Error('The statement that counts the usage returned no row.')
   return usage
 }
 

@@ -35,11 +35,11 @@ export async function markMovedFilesDeleted(db: Knex, files: readonly MovedFile[
   )
 }
 
-/** Numbers of photos of people who have moved away; each has a file for each size. */
+/** Counts of the photos of people who have moved away. A photo has a file for each size. */
 export interface MovedFileCount {
   /** Photos whose files are still on this pod. */
   readonly files: number
-  /** Those whose time is over. */
+  /** Photos whose files are due for deletion. */
   readonly due: number
   /** When the oldest of them moved. */
   readonly oldest: Date | null

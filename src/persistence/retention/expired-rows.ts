@@ -6,7 +6,7 @@ export interface ExpiryDays {
   /** A browser without a use in this time counts as new. */
   readonly knownBrowsers: number
   readonly quarantine: number
-  /** Where messages about a post have arrived. */
+  /** The pods at which messages about a post have arrived. */
   readonly deliveryReports: number
   readonly mails: number
   readonly mailFaults: number

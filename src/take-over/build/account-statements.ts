@@ -12,7 +12,7 @@ const TOKEN_TIMES_SQL = `
   select authorizations.user_id, max(tokens.created_at) as at from take_over.o_auth_access_tokens as tokens
   join take_over.authorizations on authorizations.id = tokens.authorization_id group by authorizations.user_id`
 
-/** Of accounts with equal addresses the one that was used last keeps it. */
+/** If accounts have the same e-mail address, the account that was used last keeps it. */
 const EMAILS_SQL = `
   select id, email from (
     select id, email, row_number() over (

@@ -48,8 +48,8 @@ export async function insertSecrets(session: pg.Client, secrets: Secrets): Promi
 }
 
 /**
- * An account that needs a second factor, and whose secret cannot be read, gets a random one, which nobody knows: its password alone must
- * not be enough. Its backup codes are valid.
+ * Gives an account that needs a second factor a random secret if its own cannot be read. The password alone must not be enough to sign in;
+ * the backup codes stay valid.
  */
 function withFactor(row: StagedSecrets, secrets: Secrets): StagedSecrets {
   if (!row.needsFactor || row.totpSecret !== null) return row

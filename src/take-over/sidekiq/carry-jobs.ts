@@ -17,8 +17,8 @@ type CarryJob = (session: pg.Client, job: StagedJob) => Promise<JobFault | undef
 
 /**
  * Continues the waiting work in the Redis of Sidekiq: received messages, messages to other pods with the bytes that some pods have already,
- * and records that are not sent yet. Each job is carried over once, the oldest first, so that newer bytes replace older ones. Nothing
- * is in a queue before the pod starts: the sweeper adds the rows.
+ * and records that are not sent yet. Each job is carried over once, the oldest first, so that newer bytes replace older ones. No job
+ * is added to a queue: the sweeper does that after the pod has started.
  */
 export async function carryJobs(session: pg.Client, url: string, signal: AbortSignal): Promise<CarriedJobs> {
   await stageJobs(session, url)

@@ -3,7 +3,7 @@ export interface Comparison {
   readonly name: string
   readonly expected: string
   readonly actual: string
-  /** The table of the source of which only some rows are compared. */
+  /** The table of the source, if only a sample of its rows is compared. */
   readonly sampled?: string
 }
 

@@ -27,7 +27,7 @@ interface SignedRow {
   readonly claimedKey: string | null
 }
 
-/** Verifies the signatures of remote authors: a sample of each table and order of elements, the same at each run, or all. */
+/** Verifies the signatures of remote authors: all, or the same sample of each table and order of elements at each run. */
 export async function countSignatures(
   session: pg.Client,
   { shouldVerifyAllSignatures, signal }: { readonly shouldVerifyAllSignatures: boolean; readonly signal: AbortSignal },

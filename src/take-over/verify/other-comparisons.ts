@@ -10,7 +10,7 @@ import {
   isNotSkipped,
 } from './comparisons.js'
 
-/** Of these tables some rows are compared, at least a thousand if there are so many. */
+/** Of each of these tables, a sample is compared: at least 1 000 rows, or all of a smaller table. */
 const SAMPLED_COMPARISONS: readonly Comparison[] = [
   comparisonOf(
     'pods',
@@ -132,5 +132,5 @@ function hasDoubledEmailSql(): string {
   )`
 }
 
-/** Comparisons of the tables whose rows are not all compared, and of small ones. */
+/** The comparisons of sampled tables and of small tables. */
 export const OTHER_COMPARISONS: readonly Comparison[] = [...SAMPLED_COMPARISONS, ...WHOLE_COMPARISONS]

@@ -25,7 +25,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   refused: 'The server refuses this mail. Its answer says why.',
 }
 
-/** Tries each step of sending a mail; ends with the first that fails, or before sending if there is no mail. */
+/** Tries each step of sending a mail and stops at the first failure. Without a mail, it stops before sending. */
 export async function checkMailServer(
   settings: MailSettings,
   message: MailMessage | undefined,

@@ -85,7 +85,7 @@ function rowOf({ content: { type, id, authorId, ownerId }, key }: KeyedContent):
   return { key, type, id, authorId, ownerId }
 }
 
-/** Rows of the run before are read again, because a transaction may commit after one with higher ids; not while there is a backlog. */
+/** Reads the rows of the last run again, except during a backlog: a transaction may commit after one with higher ids. */
 async function readSource(
   { db }: ModerationServices,
   source: NewContentSource,

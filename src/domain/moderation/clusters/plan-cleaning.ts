@@ -30,7 +30,7 @@ export interface CleanParts {
   readonly filter: boolean
   /** The action on the ticked authors. No local author is blocked: `block` silences them, `lock` locks them and blocks the others. */
   readonly authors: 'none' | 'silence' | 'block' | 'lock'
-  /** A rule for the pods of the ticked authors. Not for pods of which a local user has contacts, and pods that have a rule. */
+  /** A rule for the pods of the ticked authors. It leaves out pods with contacts of local users, and pods with a rule. */
   readonly pods: 'none' | 'limited' | 'blocked'
   /** Guids of items, and of people whose items stay. */
   readonly except: readonly string[]

@@ -56,7 +56,7 @@ export async function purgePerson(
   })
 }
 
-/** Deletes a remote person of whom nothing is left. The next message or search makes them known again, without a block. */
+/** Deletes a remote person whose content is purged. The next message or search discovers them again, without a block. */
 export async function deletePurgedPerson(
   services: ModerationServices,
   actor: Actor,

@@ -354,7 +354,7 @@ function auditValues({ state, subdomains, port, publicComment, until }: PodRule)
   return { state, subdomains, port, public_comment: publicComment, until: until?.toISOString() ?? null }
 }
 
-/** A preview with the names of the API: also the details of a refusal have it. */
+/** A preview with the field names of the API, which the details of a refusal use too. */
 export function previewDetails(preview: RuleDomain & PodPreview) {
   const { domain, subdomains, port, pods, people, contacts, posts, comments, photos, conversations, cases } = preview
   return {

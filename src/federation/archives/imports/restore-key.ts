@@ -19,8 +19,8 @@ import { readArchiveOwner } from '../reading/archive-owner.js'
 import { deleteSpool, spoolArchive } from '../reading/spool-archive.js'
 
 /**
- * Gives an account that was made anew, after the database was lost, the key of its archive, and its guid if the archive names it: other
- * pods know both, and accept no others. Refuses an account that other pods may know by its present key already.
+ * Restores the key of an account that was created again after a loss of the database from its archive, and its guid if the archive names
+ * it. Other pods know both and accept no others. Refuses an account whose present key other pods may know.
  */
 export async function restoreKey(
   services: Services,
@@ -78,7 +78,7 @@ async function storeKeys(
   await Person.query(transaction).findById(personId).patch({ publicKey: publicPem })
 }
 
-/** Another person may have the guid: a pod that this pod has met since could claim it. The account keeps its new one then. */
+/** The account keeps its new guid if another person has the old one: a pod discovered since then may have claimed it. */
 async function restoreGuid(transaction: Knex.Transaction, { personId }: ImportingUser, guid: string): Promise<void> {
   const holder = await Person.query(transaction).findOne({ guid }).select('id')
   if (holder === undefined) await Person.query(transaction).findById(personId).patch({ guid })
