@@ -318,7 +318,7 @@ describe('closeUser', () => {
     expect(await findUser(pod, 'only-admin')).toMatchObject({ closedAt: null })
   })
 
-  it('leaves no token to an account that is closed while one is made', async () => {
+  it('leaves no token if tokens are created at the same time', async () => {
     await make('racer')
 
     const results = await Promise.allSettled([

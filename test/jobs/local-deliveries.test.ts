@@ -26,7 +26,7 @@ describe('deliveries that start without a job', () => {
     expect(started).toEqual([1, 2])
   })
 
-  it('run once more when something was written for their pod in the meantime, however often', async () => {
+  it('run once more if any number of deliveries for their pod was written in the meantime', async () => {
     const { started, run, endNext } = openRuns()
     const deliveries = openLocalDeliveries()
     deliveries.serve({ maxConcurrent: 1, run })

@@ -209,7 +209,7 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
     await discardJobs(pod, actor, 'notify', { ...change, confirm: 'notify' })
   })
 
-  it('list jobs after a job, however the list has changed, and before it', async () => {
+  it('list the jobs after a job and before it, also after changes of the list', async () => {
     await pauseQueue(pod, actor, 'notify', change)
     for (let added = 1; added <= 7; added += 1) await pod.jobs.add(countJob, { key: String(added) })
     const page = async (where: Omit<JobPage, 'limit'> = {}) => {

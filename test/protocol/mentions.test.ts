@@ -23,7 +23,7 @@ describe('a mention', () => {
     }
   })
 
-  it('is none without an address in it', () => {
+  it('is plain text if it contains no address', () => {
     expect(
       readMentions('@{} @{ann} @{Ann;ann@p.example} @{Ann ann@p.example} @ {ann@p.example} @{ann@p.example'),
     ).toEqual([])
@@ -48,7 +48,7 @@ describe('a link', () => {
     }
   })
 
-  it('ends with a letter or digit, and is none if its guid is too long', () => {
+  it('ends with a letter or digit, and is plain text if its guid is too long', () => {
     expect(readLinks(`diaspora://ann@p.example/post/${guid}-_.:@`)).toMatchObject([{ guid }])
     expect(readLinks(`diaspora://ann@p.example/post/${'a'.repeat(256)}`)).toEqual([])
   })

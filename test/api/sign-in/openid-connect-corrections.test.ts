@@ -157,7 +157,7 @@ describe('the redirect URI of a code', () => {
     expect(same.statusCode).toBe(200)
   })
 
-  it('cannot be called omitted by the client', async () => {
+  it('is required, although the client sends redirect_uri_omitted', async () => {
     const client = await registerTestClient(pod.app)
     const code = codeIn(await approveClient(pod.app, client, 'alice', { parameters: { redirect_uri_omitted: 'true' } }))
 

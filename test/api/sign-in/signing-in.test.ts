@@ -430,7 +430,7 @@ describe('signing up', () => {
     expect(browser.page.body).toContain('grace@pod.example')
   })
 
-  it('is a closed page with REGISTRATIONS=closed', async () => {
+  it('is refused with REGISTRATIONS=closed', async () => {
     await using closed = await buildPod({ environment: { REGISTRATIONS: 'closed' } })
     const browser = openBrowser(closed.app, POD)
     await browser.visit('/users/sign_in')

@@ -165,7 +165,7 @@ describe('a profile', () => {
     expect(await readQuin()).toMatchObject({ name: 'Before' })
   })
 
-  it('is that of its sender', async () => {
+  it('is accepted from its author only', async () => {
     const remy = await pod.addRemotePerson('remy@r.example')
 
     expect(await receive(pod, publicMessage(remy, profileOf(quin, { first_name: 'Mine' })))).toEqual({

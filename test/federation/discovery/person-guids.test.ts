@@ -95,7 +95,7 @@ describe('a guid that two people claim', () => {
     await expectOwner(thief, victim)
   })
 
-  it('is not won by an envelope of another person with the same key', async () => {
+  it('does not pass to a person because of an envelope by another person with the same key', async () => {
     await discover(victim)
     const copy = pod.fakePods.hcard({ ...thief, guid, publicKey: victim.publicKey })
     pod.fakePods.script(`t${hosts}.example/hcard/users/${thief.guid}`, (_request, response) => response.end(copy))

@@ -234,7 +234,7 @@ describe('participations in the public posts of other pods', () => {
     expect(await pod.rows('deliveries')).toEqual([100])
   })
 
-  it('are written once, however often it is done', async () => {
+  it('are stored once, although the job runs twice', async () => {
     const post = await addPost(pod, quin)
     await participateIn(post)
 

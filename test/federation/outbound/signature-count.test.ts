@@ -62,7 +62,7 @@ async function deliverAll(): Promise<void> {
   await Promise.all(pods.map(({ id }) => deliver(pod, [id], { queue: 'outbound-slow', signal })))
 }
 
-it('one for a post and two for a comment under it, whatever the audience', async () => {
+it('a post takes one signature and a comment under it two, with any audience', async () => {
   const aspectId = await addAspect(pod, ann.userId, readers)
   for (const isPublic of [true, false]) {
     Object.assign(made, { byAuthor: 0, ofEnvelope: 0 })

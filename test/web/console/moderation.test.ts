@@ -329,7 +329,7 @@ describe('a rule for pods', () => {
 })
 
 describe('a filter', () => {
-  it('is tried without a change, added, changed, applied and removed', async () => {
+  it('can be tested without a change, added, changed, applied and removed', async () => {
     await reportedPost('cheap zzwatches here')
     expect((await mod.visit('/admin/filters')).body).toContain('No filters.')
     expect(mod.page.body).not.toContain('value="reject"')
@@ -354,7 +354,7 @@ describe('a filter', () => {
 })
 
 describe('a spam cluster', () => {
-  it('is previewed and cleaned except for excluded items; one undo takes it back', async () => {
+  it('is previewed and cleaned except for excluded items; one undo restores all', async () => {
     await findClusters(console.pod)
     const authors = await Promise.all(
       ['a', 'b', 'c', 'd'].map((name) => addRemotePerson(console.pod, `spam-${name}@wave.example`)),

@@ -480,7 +480,7 @@ describe('the page of a pod', () => {
     await db('deliveries').delete()
   })
 
-  it('shows its last ten errors, the latest first; a stored error that is written again is not another one', async () => {
+  it('shows its last ten errors, the latest first, and an error that is stored again only once', async () => {
     const { podId } = await addRemotePerson(console.pod, 'ruth@broken.example')
     const other = () => console.pod.db('pods').where({ id: podId })
     for (let failures = 1; failures <= 12; failures += 1) {

@@ -100,7 +100,7 @@ describe('a server that is short of connections', () => {
     expect(closures).toEqual([])
   })
 
-  it('closes an idle connection of the address with the most for a new one when nine tenths are in use', async () => {
+  it('closes an idle connection of the address with the most connections, to accept a new one', async () => {
     await listenWith({ connections: 5, connectionsFilledPercent: 80 })
     const small = await open('127.0.0.2')
     const large = [await open('127.0.0.1'), await open('127.0.0.1'), await open('127.0.0.1')]
@@ -158,7 +158,7 @@ describe('the networks of one IPv6 /48', () => {
     expect(closures).toEqual(['address_limit'])
   })
 
-  it('lose an idle connection before an address that has fewer than all of them', () => {
+  it('lose an idle connection first if they have more together than any address', () => {
     openFrom('192.0.2.1')
     openFrom('192.0.2.1')
     for (const network of [1, 2, 3]) openFrom(`2001:db8:1:${network}::1`)

@@ -133,7 +133,7 @@ describe('live listeners', () => {
     expect((await late.take(2)).map(({ data }) => data.guid)).toEqual([api.bobPost, api.bobPoll])
   })
 
-  it('that do not read have few bytes buffered, however many events they have missed', async () => {
+  it('that do not read have few bytes buffered, with any number of missed events', async () => {
     const before = String(await newest())
     const text = '\u{1F375}'.repeat(30_000)
     for (let number = 0; number < 100; number += 1)

@@ -94,7 +94,7 @@ describe('the web process', () => {
     )
   }
 
-  it('logs its address, and ends in order on a signal', async () => {
+  it('logs its address, and stops cleanly on a signal', async () => {
     const web = start()
     const { address, admin } = await web.ready()
 
