@@ -10,7 +10,7 @@ export async function withDeadline<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const controller = new AbortController()
-  const { promise: ended, reject } = withRejecter()
+  const { promise: ended, reject } = createRejectablePromise()
   const end = (error: OutOfTime) => {
     controller.abort(error)
     reject(error)
@@ -30,7 +30,7 @@ export async function withDeadline<Result>(
   }
 }
 
-function withRejecter(): { promise: Promise<never>; reject: (error: Error) => void } {
+function createRejectablePromise(): { promise: Promise<never>; reject: (error: Error) => void } {
   let reject: (error: Error) => void = () => {}
   const promise = new Promise<never>((_, rejecter) => {
     reject = rejecter

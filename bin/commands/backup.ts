@@ -203,7 +203,7 @@ async function create({ to, plain, passphrase, yes, forget: removeOld, ...option
   ])
 }
 
-/** The end of the pipe is a failed backup here, and not a reader that has seen enough, as for other commands. */
+/** A closed pipe is a failed backup. For other commands, it only means that the reader has seen enough. */
 function openStream(): TarRepository {
   process.stdout.removeAllListeners('error')
   return openTarRepository(process.stdout)

@@ -18,7 +18,7 @@ export function runCommands(program: Command): void {
     .option('--json', 'log as JSON')
     .addHelpText('after', '\nExample:\n  DATABASE_URL=postgres://pod@db.example/pod pod web')
     .action(async (options: OutputOptions) => {
-      logAs(options)
+      setLogFormat(options)
       await import(processFile('src/server').href)
     })
 
@@ -29,14 +29,14 @@ export function runCommands(program: Command): void {
     .option('--json', 'log as JSON')
     .addHelpText('after', '\nExample:\n  pod worker --queues inbound,inbound-private')
     .action(async (options: OutputOptions & { queues?: string }) => {
-      logAs(options)
+      setLogFormat(options)
       if (options.queues !== undefined) process.env['WORKER_QUEUES'] = options.queues
       await import(processFile('workers/main').href)
     })
 }
 
 async function start(options: OutputOptions): Promise<void> {
-  logAs(options)
+  setLogFormat(options)
   const stop = listenForStop()
   // Imported here: the processes "web" and "worker" do without.
   const [{ readConfig }, { startPod }] = await Promise.all([
@@ -49,7 +49,7 @@ async function start(options: OutputOptions): Promise<void> {
 }
 
 /** The processes read their settings from the environment. */
-function logAs(options: OutputOptions): void {
+function setLogFormat(options: OutputOptions): void {
   if (options.json) process.env['LOG_FORMAT'] = 'json'
 }
 

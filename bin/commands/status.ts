@@ -76,7 +76,7 @@ async function watch({ interval: seconds, json }: OutputOptions & { readonly int
           lines: [`${at}  ${rates}`, '', ...describe(workStatus, past), '', ...describePast(past)],
           summary: json
             ? JSON.stringify({ at, ...workStatus, ...presentActivity(past) })
-            : `${at}  ${workIn(workStatus)}, ${rates}`,
+            : `${at}  ${summarizeWork(workStatus)}, ${rates}`,
         }
       })
     }),
@@ -116,7 +116,7 @@ function ratesBetween(before: Totals | undefined, after: Totals): string {
     .join(', ')
 }
 
-function workIn({ queues, outbox, deliveries }: WorkStatus): string {
+function summarizeWork({ queues, outbox, deliveries }: WorkStatus): string {
   const jobs = Object.values(queues ?? {})
   const totalOf = (state: 'waiting' | 'active') => jobs.reduce((total, queue) => total + queue[state], 0)
   const inQueues = queues === null ? 'queue unavailable' : `waiting ${totalOf('waiting')}, running ${totalOf('active')}`

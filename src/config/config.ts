@@ -206,7 +206,7 @@ export interface Config {
   readonly allowPrivateAddresses: AllowPrivate
 }
 
-/** Invalid settings; the message has a sentence for each. */
+/** Invalid settings; the message has a describeFault for each. */
 export class SettingsError extends StartError {
   override name = 'SettingsError'
   readonly faults: readonly string[]
@@ -244,7 +244,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
   const variables: Record<string, unknown> = Object.fromEntries(
     Object.entries(environment).filter(([, value]) => value !== ''),
   )
-  const invalidValues = validate(variables) ? [] : [...new Set((validate.errors ?? []).map(sentence))]
+  const invalidValues = validate(variables) ? [] : [...new Set((validate.errors ?? []).map(describeFault))]
   const settings = variables as unknown as Environment // with invalid values the function throws before it returns
 
   const faults = [...fileFaults, ...invalidValues]
@@ -455,7 +455,7 @@ function signUpSettings(variables: Environment, url: URL, mail: Config['mail']) 
   }
 }
 
-function sentence(error: ErrorObject): string {
+function describeFault(error: ErrorObject): string {
   const name = error.instancePath.slice(1)
   const setting = Object.entries(VARIABLES).find(([key]) => key === name)?.[1] ?? {}
   return `${name} must be ${'description' in setting ? setting.description : error.message}.`

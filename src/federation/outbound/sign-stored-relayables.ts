@@ -15,9 +15,9 @@ interface AuthorOfRelayable {
 }
 
 /**
- * A relayable that was stored without a signature, as a pod that was taken over has those of its users, with one. The signature is kept,
- * so that all pods get the same. An account that has moved away signs with its old network ID. Undefined: this pod has no key to sign it,
- * and it is not sent.
+ * Returns a relayable that was stored without a signature with a new one, which is stored, so that all pods get the same. Relayables of
+ * local users have none after a take-over. An account that has moved away signs with its old network ID. Undefined: this pod has no key
+ * for it, and it is not sent.
  */
 export async function signStoredRelayable<Stored extends OutgoingRelayable>(
   { crypto, secrets }: Pick<Services, 'crypto' | 'secrets'>,

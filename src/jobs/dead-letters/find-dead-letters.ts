@@ -148,7 +148,7 @@ async function findJob(
     origin: readOrigin(progress),
   }
   const isOfRow = summary.deduplicationKey?.startsWith('outbox-') === true
-  return !isOfRow && matches(summary, filter) ? [deadLetterOfJob(queue, summary)] : []
+  return !isOfRow && isMatch(summary, filter) ? [deadLetterOfJob(queue, summary)] : []
 }
 
 /** The queues whose failed jobs may match. */
@@ -180,7 +180,7 @@ async function* failedJobs(
     const { fault, pod } = filter
     const summaries = await jobs.failedWithoutRow(queue, { order, startAfter: position, limit, fault, pod })
     for (const job of summaries) {
-      if (matches(job, filter)) yield job
+      if (isMatch(job, filter)) yield job
     }
     const last = summaries.at(-1)
     const isPast = last !== undefined && isOutside(last, filter, order)
@@ -196,7 +196,7 @@ function isOutside({ finishedAt }: JobSummary, { since, until }: DeadLetterFilte
   return until !== undefined && at >= until.getTime()
 }
 
-function matches(
+function isMatch(
   { fault: own, finishedAt, origin }: JobSummary,
   { fault, pod, since, until }: DeadLetterFilter,
 ): boolean {

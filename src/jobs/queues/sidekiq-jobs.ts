@@ -95,7 +95,7 @@ function readJob(text: string, score: string | undefined): SidekiqJob {
   return { name: 'unreadable', args: [], id, createdAt: timeOf(Number.NaN), dueAt }
 }
 
-/** Seconds, or milliseconds since Sidekiq 8. Unreadable ones: the beginning of time. */
+/** `since` is in seconds, or in milliseconds since Sidekiq 8. An unreadable time counts as 1970. */
 function timeOf(since: number): Date {
   if (!Number.isFinite(since) || since < 0) return new Date(0)
   return new Date(Math.min(since > 100_000_000_000 ? since : since * 1_000, Date.UTC(9999, 0)))

@@ -138,7 +138,7 @@ function resumeSql(): string {
     order by waiting.id limit ${RESUMED_MESSAGE_BATCH_SIZE}
   ) as oldest where waiting.id = oldest.id`
   return `
-    with ${resumedCte(oldest)}, ${raiseCountsSql(keys)},
+    with ${takenMessagesSql(oldest)}, ${raiseCountsSql(keys)},
     enqueued as (${newOutboxRowsSql(raisedCounts)}), resumed_rows as (${resumedRowsSql(false)})
     select id, queue, name, true as "isResumed" from resumed_rows
     union all
@@ -147,14 +147,18 @@ function resumeSql(): string {
 }
 
 /** Resumes messages that may not wait again. */
-async function resumeLast(transaction: Knex.Transaction, which: string, value: number): Promise<readonly OutboxRow[]> {
-  const text = `with ${resumedCte(`where ${which}`)} ${resumedRowsSql(true)}`
+async function resumeLast(
+  transaction: Knex.Transaction,
+  condition: string,
+  value: number,
+): Promise<readonly OutboxRow[]> {
+  const text = `with ${takenMessagesSql(`where ${condition}`)} ${resumedRowsSql(true)}`
   return queryRows<OutboxRow>(transaction, text, [value])
 }
 
-/** Takes the waiting messages that `which` selects. */
-function resumedCte(which: string): string {
-  return `resumed as (delete from waiting ${which} returning waiting.*)`
+/** Takes the waiting messages that the condition selects, as a CTE. */
+function takenMessagesSql(condition: string): string {
+  return `resumed as (delete from waiting ${condition} returning waiting.*)`
 }
 
 /** Turns the taken messages into outbox rows. Each message returns to the queue by which it was received. */

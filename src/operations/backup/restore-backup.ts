@@ -88,7 +88,7 @@ export async function restoreBackup(
     await deleteAccountTokens(db)
     await migrateQueue(databaseUrl)
     const closedAgain = await closeLaterClosedAccounts(db, manifest, options)
-    await unmark(db)
+    await deleteRestoreMark(db)
     await rm(join(config.uploadsDir, MARK_FILE), { force: true })
     return { ...loadedParts, closedAgain, renamed: newNames }
   } finally {
@@ -178,7 +178,7 @@ async function renameReplaced(path: string): Promise<string> {
 }
 
 /** Deletes the mark that keeps the pod from starting. */
-async function unmark(db: Knex): Promise<void> {
+async function deleteRestoreMark(db: Knex): Promise<void> {
   const session = await openUnlimitedSession(db, 'end')
   try {
     await unmarkRestore(session)

@@ -216,7 +216,7 @@ export async function lockArchiveImport(
   return transaction('imports').where(by).forUpdate().first()
 }
 
-/** Pauses an import, or lets it go on. The worker that runs it notices it with its next heartbeat. */
+/** Pauses or continues an import. Its worker reads the state with its next heartbeat. */
 export async function setArchiveImportState(
   transaction: Knex.Transaction,
   id: number,
@@ -225,7 +225,7 @@ export async function setArchiveImportState(
   await transaction('imports').where({ id }).update({ state })
 }
 
-/** Ends an import that was cancelled, with the items of which nothing is left. */
+/** Ends a cancelled import, and deletes its items. */
 export async function cancelImportRow(transaction: Knex.Transaction, id: number, finishedAt: Date): Promise<void> {
   await transaction('imports').where({ id }).update({ state: 'cancelled', sealedKey: null, finishedAt })
   await transaction('importItems').where({ importId: id }).delete()

@@ -43,7 +43,7 @@ export async function previewRows(db: Knex, category: RowCategory, days: number,
        ) as expired`,
       [days, Number.isFinite(limit) ? limit - sum.rows : null],
     )
-    sum = { rows: sum.rows + rows, bytes: sum.bytes + bytes, oldest: earlier(sum.oldest, oldest) }
+    sum = { rows: sum.rows + rows, bytes: sum.bytes + bytes, oldest: earlierOf(sum.oldest, oldest) }
   }
   return sum
 }
@@ -116,7 +116,7 @@ export async function deleteDeadUpTo(db: Knex, upTo: Date, limit: number): Promi
   return 0
 }
 
-function earlier(one: Date | null, other: Date | null): Date | null {
+function earlierOf(one: Date | null, other: Date | null): Date | null {
   if (one === null || other === null) return one ?? other
   return one < other ? one : other
 }

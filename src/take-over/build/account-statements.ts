@@ -2,12 +2,12 @@ import { insertSkippedRowsSql, isCopiedSql, settingSql, timeOrNullSql, timeSql }
 
 const BUILT_AT_SQL = `${settingSql('built_at')}::timestamptz`
 
-/** The time of the last use of an account; of accounts that only applications use, that of the newest token. */
+/** The time of the last use of an account. If only applications use it, the time of its newest token. */
 const LAST_SEEN_SQL = `coalesce(
   greatest(source.last_seen, source.current_sign_in_at, source.last_sign_in_at), used.at
 )`
 
-/** A row for each account with tokens, whose times are grouped at once: a pod keeps all tokens that have ended. */
+/** The time of the newest token of each account. All tokens are grouped at once, because the old pod keeps expired ones. */
 const TOKEN_TIMES_SQL = `
   select authorizations.user_id, max(tokens.created_at) as at from take_over.o_auth_access_tokens as tokens
   join take_over.authorizations on authorizations.id = tokens.authorization_id group by authorizations.user_id`
@@ -22,7 +22,7 @@ const EMAILS_SQL = `
   ) as numbered
   where number = 1 and email !~ '^deletedaccount_.*@example\\.org$'`
 
-/** A language tag that JavaScript can read: `de_formal` becomes `de-formal`, and of other forms the first part is kept. */
+/** A language tag that JavaScript can read: `de_formal` becomes `de-formal`; other forms are shortened to their first part. */
 const LANGUAGE_SQL = `case
   when source.language = 'hy' then 'hye'
   when source.language ~ '^[a-z]{2,3}([_-][A-Za-z]{4})?([_-]([A-Za-z]{2}|[0-9]{3}))?([_-]([A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3}))?$'

@@ -1,6 +1,6 @@
 import type { Source } from '../source/source.js'
 
-/** Rows of the source that are not as the copy needs them. Ids and guids only, no texts. */
+/** Rows of the source that the copy must correct or leave out. Names ids and guids only, no texts. */
 export interface InvalidRowFinding {
   readonly code: string
   readonly table: string

@@ -50,14 +50,14 @@ export async function takeFiles(
     const path = join(source, name)
     if (!(await stat(path).catch(() => undefined))?.isFile()) continue
     fileCounts.files += 1
-    if (await takeFile(path, join(target, name), mode)) fileCounts.added += 1
+    if (await linkOrCopyFile(path, join(target, name), mode)) fileCounts.added += 1
     report({ step: 'pictures', done: fileCounts.files, total: undefined })
   }
   return fileCounts
 }
 
-/** False: the file is there. A file of another size is that of an interrupted copy. */
-async function takeFile(path: string, target: string, mode: UploadsMode): Promise<boolean> {
+/** False: the file exists. A file of another size is left from an interrupted copy, and is replaced. */
+async function linkOrCopyFile(path: string, target: string, mode: UploadsMode): Promise<boolean> {
   const [original, present] = [await stat(path), await lstat(target).catch(() => undefined)]
   if (present?.size === original.size) return false
   if (present !== undefined) await unlink(target)

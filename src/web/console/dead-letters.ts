@@ -73,7 +73,9 @@ ${groupings.map((by) => groupTable(by, counts.get(by)))}`,
 
   app.get('/admin/dead-letters/:id', { config, schema }, async (request, reply) => {
     const { id } = request.params as { readonly id: string } // part of the route
-    const deadLetter = await orNotFound(readDeadLetterDetails(request.services, request.console.actor, id))
+    const deadLetter = await replaceRefusalByNotFound(
+      readDeadLetterDetails(request.services, request.console.actor, id),
+    )
     return sendConsolePage(request, reply, {
       title: `Dead letter ${id}`,
       content: html`<section class="card">${factsOf(deadLetter)}
@@ -85,7 +87,7 @@ ${actionsFor(request, { id }, 'this one')}</section>`,
 
   app.get('/admin/dead-letters/:id/payload', { config, schema }, async (request, reply) => {
     const { id } = request.params as { readonly id: string } // part of the route
-    const view = await orNotFound(readDeadLetterPayload(request.services, request.console.actor, id))
+    const view = await replaceRefusalByNotFound(readDeadLetterPayload(request.services, request.console.actor, id))
     return sendConsolePage(request, reply, {
       title: `Content of dead letter ${id}`,
       content: html`<section class="card">${view.entityXml === null && html`<p>Private content is not shown.</p>`}
@@ -162,7 +164,7 @@ function wordsOfTask({ kind, reason }: BackgroundTask): Markup {
   return html`${kind === 'dead_letters.drop' ? 'Deletion' : 'Replay'}: <bdi>${reason}</bdi>`
 }
 
-async function orNotFound<Found>(found: Promise<Found>): Promise<Found> {
+async function replaceRefusalByNotFound<Found>(found: Promise<Found>): Promise<Found> {
   return found.catch((error) => {
     throw error instanceof Refusal ? new RequestFault(404, error.message) : error
   })

@@ -11,7 +11,10 @@ export function preserveRequestCookies(provider: Provider): void {
   provider.on('interaction.started', (ctx) => {
     const uid = ctx.oidc.entities.Interaction?.uid
     if (uid === undefined) return
-    const requestCookies = namesIn(ctx.req.headers.cookie).map((name) => ({ name, begun: begunAt(ctx.cookies, name) }))
+    const requestCookies = namesIn(ctx.req.headers.cookie).map((name) => ({
+      name,
+      begun: readStartTime(ctx.cookies, name),
+    }))
     requestCookies.sort((one, other) => other.begun - one.begun)
     for (const { name } of requestCookies.slice(OIDC_LIMITS.requestsOfBrowser - 1)) ctx.cookies.set(name, null, OPTIONS)
     ctx.cookies.set(`${PREFIX}${uid}`, Date.now().toString(36), {
@@ -30,6 +33,6 @@ function namesIn(header = ''): readonly string[] {
 }
 
 /** Zero: the signature of the cookie is invalid. */
-function begunAt(cookies: Cookies, name: string): number {
+function readStartTime(cookies: Cookies, name: string): number {
   return Number.parseInt(cookies.get(name, OPTIONS) ?? '0', 36)
 }

@@ -96,7 +96,7 @@ export async function approveSignUp(
   { reason }: { readonly reason?: string | undefined },
 ): Promise<{ readonly opened: boolean }> {
   requirePower(actor, 'moderation')
-  const signUp = await decide(services, actor, { id, decision: 'approve', reason }, async (transaction) => {
+  const signUp = await recordDecision(services, actor, { id, decision: 'approve', reason }, async (transaction) => {
     await transaction('pending_sign_ups')
       .where({ id })
       .update({
@@ -119,21 +119,27 @@ export async function rejectSignUp(
   { reason, answer }: { readonly reason?: string | undefined; readonly answer?: string | undefined },
 ): Promise<void> {
   requirePower(actor, 'moderation')
-  await decide(services, actor, { id, decision: 'reject', reason }, async (transaction, { email, confirmedAt }) => {
-    await deleteSignUpAddress(transaction, id)
-    const rows = transaction('pending_sign_ups').where({ id })
-    if (email === null || confirmedAt === null || services.config.mail === undefined) return void (await rows.delete())
-    await rows.update({
-      username: null,
-      passwordHash: null,
-      tokenHash: null,
-      reason: null,
-      answer: answer ?? null,
-      decidedAt: transaction.raw('now()'),
-      expiresAt: databaseTimeIn(transaction, { days: 1 }),
-    })
-    await enqueueMails(services, transaction, [{ kind: 'sign_up_rejected', signUpId: id }])
-  })
+  await recordDecision(
+    services,
+    actor,
+    { id, decision: 'reject', reason },
+    async (transaction, { email, confirmedAt }) => {
+      await deleteSignUpAddress(transaction, id)
+      const rows = transaction('pending_sign_ups').where({ id })
+      if (email === null || confirmedAt === null || services.config.mail === undefined)
+        return void (await rows.delete())
+      await rows.update({
+        username: null,
+        passwordHash: null,
+        tokenHash: null,
+        reason: null,
+        answer: answer ?? null,
+        decidedAt: transaction.raw('now()'),
+        expiresAt: databaseTimeIn(transaction, { days: 1 }),
+      })
+      await enqueueMails(services, transaction, [{ kind: 'sign_up_rejected', signUpId: id }])
+    },
+  )
 }
 
 /** The sign-ups that wait for a decision, newest first. */
@@ -184,7 +190,7 @@ interface SignUpDecision {
 }
 
 /** Runs the change of a decision in the transaction of its audit entry. Returns the sign-up as it was before. */
-async function decide(
+async function recordDecision(
   services: Services,
   actor: Actor,
   { id, decision, reason }: SignUpDecision,

@@ -65,7 +65,7 @@ export async function importPhotos(context: ImportContext, work: PhotosWork): Pr
     try {
       await work.save(done, [{ ...outcome, ...storedOutcome }])
     } catch (error) {
-      // Cancelled in the meantime, or to be repeated: no file stays that no item names.
+      // The import was cancelled or is repeated: a file without an item must not stay.
       if (storedOutcome.outcome === 'imported')
         await services.pictures.delete(listPhotoFiles(importedPhotoName(guid, name)))
       throw error

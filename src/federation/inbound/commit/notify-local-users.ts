@@ -28,7 +28,7 @@ export async function notifyLocalUsers(
   const unnotifiedPosts = await findUnnotifiedPosts(
     services,
     transaction,
-    delivered.filter(({ message }) => !isOld(message, now)),
+    delivered.filter(({ message }) => !isTooOldToNotify(message, now)),
   )
   const posts = [...causes.posts, ...unnotifiedPosts.posts]
   const reshares = [...causes.reshares, ...unnotifiedPosts.reshares]
@@ -49,17 +49,17 @@ function withoutNewPosts(
 
 /** People are notified of everything that other pods send, even late; of what this pod has fetched only if it was written recently. */
 function mayNotify(message: StoredRecord['message'], now: Date): boolean {
-  return message.inbound.fetchRequest === undefined || !(isOld(message, now) || isOfArchive(message))
+  return message.inbound.fetchRequest === undefined || !(isTooOldToNotify(message, now) || isFetchedForArchive(message))
 }
 
-function isOld({ entity }: StoredRecord['message'], now: Date): boolean {
+function isTooOldToNotify({ entity }: StoredRecord['message'], now: Date): boolean {
   return (
     'created_at' in entity && now.getTime() - entity.created_at.getTime() > INBOUND_LIMITS.maxNotifiedAgeDays * DAY_MS
   )
 }
 
 /** A post that was fetched because an archive refers to it. If its pod sends it later, people are notified then. */
-function isOfArchive({ entity, inbound }: StoredRecord['message']): boolean {
+function isFetchedForArchive({ entity, inbound }: StoredRecord['message']): boolean {
   return inbound.fetchRequest?.isForArchive === true && (entity.type === 'status_message' || entity.type === 'reshare')
 }
 

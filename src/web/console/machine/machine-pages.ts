@@ -64,7 +64,7 @@ ${jobTable(processes, services.now())}`,
       title: `Database: ${formatBytes(status.bytes)}`,
       content: html`<section class="card">${renderDatabaseDetails(status)}</section>
 <section class="card"><h2>Slow statements</h2>${slowStatements(status)}</section>
-<section class="card"><h2>Largest tables</h2>${tableTable(status)}</section>`,
+<section class="card"><h2>Largest tables</h2>${tableSizesTable(status)}</section>`,
     })
   })
 
@@ -236,7 +236,7 @@ function slowStatements({ slowStatements: statements, slowStatementSource }: Dat
   return html`<p>${source}</p>${listCard(table, { empty: 'There are none.' })}`
 }
 
-function tableTable({ tables }: DatabaseStatus): Markup {
+function tableSizesTable({ tables }: DatabaseStatus): Markup {
   return dataTable({
     caption: 'Sizes with indexes; rows are estimates of the server',
     columns: [

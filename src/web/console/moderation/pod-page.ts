@@ -86,7 +86,7 @@ function factsOf(other: KnownPod, exchange: PodWithRules['exchange'], now: Date)
     ['Following local users', html`${formatBoundedCount(exchange.remoteFollowers, MAX_COUNTED)} relations`],
     ['Waiting deliveries', formatCount(other.waiting)],
     ['Oldest', formatRelativeTime(exchange.oldestWaiting, now)],
-    ['In flight', deliveryNow(other, exchange)],
+    ['In flight', currentDeliveriesText(other, exchange)],
     ['Dead deliveries', formatCount(other.dead)],
     ['Not stored while asleep', formatCount(other.skippedDeliveries)],
     ['Failures in a row', formatCount(other.failures)],
@@ -97,7 +97,7 @@ function factsOf(other: KnownPod, exchange: PodWithRules['exchange'], now: Date)
   ])
 }
 
-function deliveryNow({ failures }: KnownPod, { isDelivering }: PodWithRules['exchange']): string {
+function currentDeliveriesText({ failures }: KnownPod, { isDelivering }: PodWithRules['exchange']): string {
   if (!isDelivering) return 'nothing'
   return failures > 0 ? 'one delivery, to find out whether the pod answers again' : 'deliveries are being sent'
 }

@@ -31,7 +31,7 @@ export function reportPage(request: FastifyRequest, found: CaseDetails): Console
     content: html`<section class="card"><h2>Reported ${found.targetType}</h2>${factsOf(found)}
 ${evidenceBlock(found.text)}${pictures(found)}</section>
 ${!isClosed && actions(request, found)}<section class="card"><h2>Reports</h2>${reports(found)}</section>
-<section class="card"><h2>Actions</h2>${takenActions(request, found)}</section>
+<section class="card"><h2>Actions</h2>${actionHistory(request, found)}</section>
 <section class="card"><h2>History</h2>${history(found)}</section>
 <section class="card choices">${isClosed ? reopenForm(request, found) : caseForms(request, found)}</section>`,
   }
@@ -112,7 +112,7 @@ function history({ events }: CaseDetails): Markup {
   )}</ul>`
 }
 
-function takenActions(request: FastifyRequest, { id, actions: taken }: CaseDetails): Markup {
+function actionHistory(request: FastifyRequest, { id, actions: taken }: CaseDetails): Markup {
   if (taken.length === 0) return html`<p>No action was taken.</p>`
   return html`<ul class="history list">${taken.map(
     (action) =>

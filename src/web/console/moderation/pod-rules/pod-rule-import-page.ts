@@ -29,7 +29,7 @@ ${select('A domain that has a rule', 'mode', MODES, 'keep')}<button>Plan the imp
   return actionForm(request, '/admin/rules/import', content, { encoding: 'multipart/form-data' })
 }
 
-/** The plan of an import with a tick for each row, or what became of it. */
+/** The plan of an import with a checkbox for each row, or its result. */
 export function planPage(
   request: FastifyRequest,
   { plan, counts, rows }: ImportPart,

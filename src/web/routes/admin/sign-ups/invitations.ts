@@ -78,7 +78,7 @@ export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { uses, note, reason } = request.body
       const actor = await getRequestActor(request, 'moderation')
-      const input = { uses, note, until: endIn(request.body) }
+      const input = { uses, note, until: readUntil(request.body) }
       const { invitation, url } = await inviteByStaff(request.services, actor, input, { reason })
       reply.code(201)
       return { ...presentInvitation(invitation), url }
@@ -104,7 +104,7 @@ export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const { uses, note, reason } = request.body
       const actor = await getRequestActor(request, 'moderation')
-      const change = { id: request.params.id, uses, note, until: endIn(request.body) }
+      const change = { id: request.params.id, uses, note, until: readUntil(request.body) }
       const { changed, invitation } = await changeInvitation(request.services, actor, change, { reason })
       return { changed, ...presentInvitation(invitation) }
     },
@@ -142,6 +142,6 @@ export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-function endIn({ until }: { readonly until?: string }): Date | undefined {
+function readUntil({ until }: { readonly until?: string }): Date | undefined {
   return until === undefined ? undefined : readTime('until', until)
 }

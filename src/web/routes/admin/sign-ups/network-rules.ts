@@ -106,7 +106,7 @@ const mailRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { kind, value, severity, comment, until, reason, case_id: caseId } = request.body
       const actor = await getRequestActor(request, 'moderation')
-      const input = { kind, value, severity, comment, until: endIn(until) }
+      const input = { kind, value, severity, comment, until: readUntil(until) }
       const { rule, ...outcome } = await addMailRule(request.services, actor, input, { reason, caseId })
       return reply.code(codeOf(outcome)).send({ ...presentMailRule(rule), ...outcomeOf(outcome) })
     },
@@ -214,7 +214,7 @@ const ipRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { cidr, severity, comment, until, reason, case_id: caseId } = request.body
       const actor = await getRequestActor(request, 'moderation')
-      const input = { cidr, severity, comment, until: endIn(until) }
+      const input = { cidr, severity, comment, until: readUntil(until) }
       const options = { reason, caseId, ownAddress: request.ip }
       const { rule, ...outcome } = await addIpRule(request.services, actor, input, options)
       return reply.code(codeOf(outcome)).send({ ...presentIpRule(rule), ...outcomeOf(outcome) })
@@ -283,7 +283,7 @@ async function changeRule<Table extends NetworkRuleTable>(
   { severity, comment, until, reason, case_id: caseId }: RuleChange<NetworkRules[Table]['severity']>,
 ) {
   const actor = await getRequestActor(request, 'moderation')
-  const change = { table, id, severity, comment, until: endIn(until) }
+  const change = { table, id, severity, comment, until: readUntil(until) }
   return changeNetworkRule(request.services, actor, change, { reason, caseId, ownAddress: request.ip })
 }
 
@@ -292,6 +292,6 @@ function codeOf({ action }: ActionOutcome): 200 | 201 {
   return action?.kind.endsWith('.add') === true ? 201 : 200
 }
 
-function endIn(until: string | null | undefined): Date | null | undefined {
+function readUntil(until: string | null | undefined): Date | null | undefined {
   return typeof until === 'string' ? readTime('until', until) : until
 }
