@@ -109,6 +109,16 @@ describe('six people of one pod who post one link under the posts of three users
     expect(await clusters()).toMatchObject([{ state: 'open' }])
   })
 
+  it('with a common text offer a filter for the text as it is shown', async () => {
+    await comments((index) => `**Cheap** ${index} watches for all who _want_ one`)
+    await findClusters(pod)
+    const [{ id } = { id: 0 }] = await clusters()
+
+    expect(await previewCleaning(pod, COMMAND_ACTOR, id, { ...only, filter: true })).toMatchObject({
+      filter: { kind: 'phrase', value: 'watches for all who want one' },
+    })
+  })
+
   it('lose content that local people may retract, which is confirmed with the number', async () => {
     await comments(() => LINK)
     await findClusters(pod)
@@ -408,6 +418,7 @@ describe('keys', () => {
   it('are the same for copies with other mentions, numbers, queries, case and invisible characters', () => {
     const one = keys('@{ann@pod.example} Win 100 Euro today, only at https://win.example/now?id=7')
     expect(keys('@{bob@q.example} win 25 EURO to\u200bday, only at https://win.example/now?id=9')).toEqual(one)
+    expect(keys('**Win** 7 _Euro_ to*day*, only at https&#58;//win.example/now?id=3')).toEqual(one)
     expect(one).toHaveLength(2)
   })
 

@@ -16,6 +16,7 @@ import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower } from '../actor.js'
 import { readFilterRule } from '../filters/filters.js'
 import { normalForm } from '../filters/normal-form.js'
+import { shownText } from '../filters/shown-text.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { type RuleDomain, readRuleDomain } from '../pods/rule-domain.js'
 import { clusterNotFound, type ShownAuthor, withProposal } from './clusters.js'
@@ -163,13 +164,13 @@ function filterOf({ kind, label }: ClusterRow): FilterRule | undefined {
 
 const MIN_PHRASE_CHARACTERS = 12
 
-/** The longest part of a text without mentions, numbers and links: copies of the text have it in common. */
+/** The longest part of a text, as it is shown, without mentions, numbers and links: copies of the text have it in common. */
 function constantPart(text: string): string | undefined {
   const textWithoutMentions = findMentions(text).reduceRight(
     (rest, { start, end }) => `${rest.slice(0, start)}\n${rest.slice(end)}`,
     text,
   )
-  const parts = textWithoutMentions
+  const parts = shownText(textWithoutMentions)
     .split(/\n|[\p{N}@{}]+|https?:\S*/u)
     .map((part) => normalForm(part).trim().slice(0, MODERATION_LIMITS.filterCharacters).trim())
   const longest = parts.reduce((best, part) => (part.length > best.length ? part : best), '')
