@@ -71,6 +71,8 @@ describe('a filter', () => {
     ['link_host', 'spam.example', '[here](https:\\/\\/spam\\.example)', true],
     ['link_host', 'spam.example', '[here][1]\n\n[1]: https&#x3a;//spam.example', true],
     ['link_host', 'spam.example', 'https://sp%61m.example/', true],
+    ['link_host', 'spam.example', 'https://spam.example%2Fa', true],
+    ['link_host', 'spam.example', 'https://spam.example%20is', true],
     ['link_host', 'spam.example', '[spam.example](https://good.example)', false],
     ['link_prefix', 'https://shop.example/sale', '[x](http://shop&#46;example/sale/1)', true],
     ['link_prefix', 'https://shop.example/sale', 'http://shop.example/Sale/1', true],

@@ -9,10 +9,10 @@ export interface WebLink {
 }
 
 const START = /https?:[/\\]+|(?<![\p{L}\p{N}.@-])www\./gu
-/** A `%` is part of a host: browsers decode it. */
 const AUTHORITY_END = /[/?#\\,;!*&=+$]/g
 const LINK_END = /[\s<>"'()[\]{}|`]/g
 const USUAL_HOST = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)+$/
+const ENCODED_ASCII = /%[2-7][0-9a-f]/g
 const MAX_LINK_CHARACTERS = 2_048
 const MAX_HOST_CHARACTERS = 253
 /** With a trailing dot, a colon and a port. */
@@ -29,10 +29,23 @@ export function readWebLinks(text: string): readonly WebLink[] {
     const end = Math.min(findLinkEnd(from), from + MAX_LINK_CHARACTERS)
     const authorityEnd = Math.min(findAuthorityEnd(from), end)
     if (authorityEnd - from > MAX_HOST_AND_PORT_CHARACTERS && findUserEnd(from) >= authorityEnd) continue
-    const host = readHost(text.slice(from, authorityEnd))
-    if (host !== undefined) links.push({ host, rest: text.slice(authorityEnd, end).replaceAll('\\', '/') })
+    const rest = text.slice(authorityEnd, end).replaceAll('\\', '/')
+    for (const authority of readAuthorities(text.slice(from, authorityEnd))) {
+      const host = readHost(authority)
+      if (host !== undefined) links.push({ host, rest })
+    }
   }
   return links
+}
+
+/** Browsers decode a `%` in a host; a written address without markup ends there. */
+function readAuthorities(written: string): readonly string[] {
+  const percent = written.indexOf('%')
+  if (percent === -1) return [written]
+  const decoded = written.replace(ENCODED_ASCII, (encoded) =>
+    String.fromCharCode(Number.parseInt(encoded.slice(1), 16)),
+  )
+  return [decoded.toLowerCase(), written.slice(0, percent)]
 }
 
 /** The host of an authority: without user, port, trailing dot and the `_` of Markdown, in ASCII. */
