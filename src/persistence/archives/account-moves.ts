@@ -281,10 +281,11 @@ export async function listAnnouncedMoves(
 ): Promise<readonly AnnouncedMove[]> {
   return queryRows<AnnouncedMove>(
     db,
-    `select old_address as "oldAddress", people.address as "newAddress", account_migrations.created_at as "movedAt",
+    `select coalesce(old_address, old.address) as "oldAddress", people.address as "newAddress", account_migrations.created_at as "movedAt",
        announce_until as "announceUntil", counts.delivered, counts.waiting, counts.refused
      from account_migrations
      join people on people.id = new_person_id and people.pod_id is null
+     left join people as old on old.id = old_person_id
      cross join lateral (
        select count(delivered_at)::integer as delivered, count(given_up_at)::integer as refused,
          (count(*) filter (where delivered_at is null and given_up_at is null))::integer as waiting
@@ -312,13 +313,14 @@ export async function listWaitingPods(
 ): Promise<readonly WaitingPod[]> {
   return queryRows<WaitingPod>(
     db,
-    `select old_address as "oldAddress", pods.host || case when pods.port = 443 then '' else ':' || pods.port end as pod,
+    `select coalesce(old_address, old.address) as "oldAddress", pods.host || case when pods.port = 443 then '' else ':' || pods.port end as pod,
        due_at as "dueAt", attempts, last_status as "lastStatus", given_up_at is not null as "givenUp"
      from migration_announcements
      join account_migrations on account_migrations.id = migration_id
-     join pods on pods.id = pod_id
+     left join people as old on old.id = old_person_id
+     join pods on pods.id = migration_announcements.pod_id
      where delivered_at is null and new_person_id = coalesce(:personId::bigint, new_person_id)
-     order by old_address, pods.host, pods.port
+     order by "oldAddress", pods.host, pods.port
      limit case when :personId::bigint is null then null else :max::integer end`,
     { personId, max: LISTED_PODS },
   )

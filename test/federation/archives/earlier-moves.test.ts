@@ -8,6 +8,8 @@ import { newGuid } from '../../../src/domain/new-guid.js'
 import { beginImport } from '../../../src/federation/archives/imports/begin-import.js'
 import { runImport } from '../../../src/federation/archives/imports/run-import.js'
 import { sendDueAnnouncements } from '../../../src/federation/archives/moves/send-announcements.js'
+import { discoverPerson } from '../../../src/federation/discovery/discover-person.js'
+import { listWaitingPods } from '../../../src/persistence/archives/account-moves.js'
 import { openFolderPictures } from '../../../src/persistence/photos/folder-pictures.js'
 import { entityToJson } from '../../../src/protocol/entities/entity-json.js'
 import type { AccountMigrationEntity } from '../../../src/protocol/entities/people.js'
@@ -24,6 +26,7 @@ import {
 import { commentBy, postBy, profileOf } from '../../support/federation/entities.js'
 import { envelopeOf } from '../../support/federation/envelopes.js'
 import type { FakePerson } from '../../support/federation/fake-pods.js'
+import { allStored, receive } from '../../support/federation/inbound-messages.js'
 import { addRecordingPod } from '../../support/federation/recording-pod.js'
 import type { LocalUser } from '../../support/people/local-users.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
@@ -99,6 +102,15 @@ it('the earlier moves of an archive are announced to the pods that it names, bef
   expect(await announcements.where({ host: 'a.example' }).pluck('wave')).toEqual([1, 1])
   const stored = await pod.db('account_migrations').orderBy('id').pluck('envelope')
   expect(told.received.map(({ body }) => body)).toEqual(stored)
+})
+
+it('an earlier move that this pod has received itself is listed with the old address', async () => {
+  for (const { address } of [anna, bella]) await discoverPerson(pod, address)
+  const envelope = envelopeOfMove(anna, bella)
+  expect(await receive(pod, { envelope, acceptedAt: new Date() })).toEqual(allStored)
+  await importWith({ migrations: [{ old_address: anna.address, envelope }] })
+  const listedAddresses = (await listWaitingPods(pod.db)).map(({ oldAddress }) => oldAddress)
+  expect([...new Set(listedAddresses)]).toEqual([anna.address, bella.address])
 })
 
 it.each([
