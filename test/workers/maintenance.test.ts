@@ -103,8 +103,8 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   }
 
   it('creates its schedule once, and again when it was lost', async () => {
-    const schedule = { job: pruneJob, every: 2_000 }
-    const other = { job: birthdaysJob, every: 3_600_000 }
+    const schedule = { job: pruneJob, intervalMs: 2_000 }
+    const other = { job: birthdaysJob, intervalMs: 3_600_000 }
     const keep = (...schedules: Schedule[]) => pod.jobs.keepSchedules('maintenance', schedules)
 
     expect(await keep(schedule)).toBe(true)
@@ -113,7 +113,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     expect(await keep(schedule, other)).toBe(false)
     await stores.emptyQueue()
     expect(await keep(schedule)).toBe(true)
-    expect(await keep({ ...schedule, every: 3_000 })).toBe(true)
+    expect(await keep({ ...schedule, intervalMs: 3_000 })).toBe(true)
     expect(await pod.jobs.counts('maintenance')).toMatchObject({ failed: 0 })
   })
 
@@ -156,8 +156,8 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   })
 
   it('removes schedules of other versions', async () => {
-    const former = { job: defineJob<object>()('maintenance', 'former', retriedForHours), every: 3_600_000 }
-    const kept = { job: pruneJob, every: 3_600_000 }
+    const former = { job: defineJob<object>()('maintenance', 'former', retriedForHours), intervalMs: 3_600_000 }
+    const kept = { job: pruneJob, intervalMs: 3_600_000 }
     await pod.jobs.keepSchedules('maintenance', [former, kept])
 
     await pod.jobs.endOtherSchedules('maintenance', [kept])
@@ -311,7 +311,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     ['an outbox row waits', ({ db }) => db('outbox').insert({ queue: 'notify', name: 'greet' })],
     ['a delivery is due', (busy) => insertDelivery(busy, { dueAt: new Date(0) })],
   ])('is not idle while %s', async (_, insert) => {
-    await pod.jobs.keepSchedules('maintenance', [{ job: pruneJob, every: 3_600_000 }])
+    await pod.jobs.keepSchedules('maintenance', [{ job: pruneJob, intervalMs: 3_600_000 }])
     expect(await isIdle(pod)).toBe(true)
 
     await insert(pod)
@@ -321,7 +321,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
 
   if (backend.store === 'Redis') {
     it('is idle despite a scheduled job that Redis has evicted', async () => {
-      await pod.jobs.keepSchedules('maintenance', [{ job: pruneJob, every: 3_600_000 }])
+      await pod.jobs.keepSchedules('maintenance', [{ job: pruneJob, intervalMs: 3_600_000 }])
       workers = startTestWorkers(pod, { handlers, queues: ['maintenance'] })
       const next = () => pod.jobs.counts('maintenance')
       await vi.waitFor(

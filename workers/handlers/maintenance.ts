@@ -91,25 +91,25 @@ interface ScheduledWork extends Schedule {
 }
 
 export const maintenanceSchedules: readonly ScheduledWork[] = [
-  { job: pruneJob, every: 600_000, run: prune },
-  { job: checkPodsJob, every: 60_000, run: addPodChecks },
-  { job: checkStaffActivityJob, every: 60_000, run: checkAttendance },
-  { job: endPodRulesJob, every: 60_000, run: endPodRules },
-  { job: endNetworkRulesJob, every: 60_000, run: endNetworkRules },
-  { job: restrictRemainingPeopleJob, every: 60_000, run: restrictMissedPeople },
-  { job: continueContentChangeJob, every: 60_000, run: continueMissedContentChange },
-  { job: birthdaysJob, every: 60_000, run: notifyContactsOfBirthdays },
-  { job: digestsJob, every: 60_000, run: sendDigests },
-  { job: purgePostsJob, every: 60_000, run: purgePosts },
-  { job: findClustersJob, every: 60_000, run: searchClusters },
-  { job: closeAccountsJob, every: 60_000, run: closeAccounts },
-  { job: closeInactiveJob, every: 3_600_000, run: closeInactiveAccounts },
+  { job: pruneJob, intervalMs: 600_000, run: prune },
+  { job: checkPodsJob, intervalMs: 60_000, run: addPodChecks },
+  { job: checkStaffActivityJob, intervalMs: 60_000, run: checkAttendance },
+  { job: endPodRulesJob, intervalMs: 60_000, run: endPodRules },
+  { job: endNetworkRulesJob, intervalMs: 60_000, run: endNetworkRules },
+  { job: restrictRemainingPeopleJob, intervalMs: 60_000, run: restrictMissedPeople },
+  { job: continueContentChangeJob, intervalMs: 60_000, run: continueMissedContentChange },
+  { job: birthdaysJob, intervalMs: 60_000, run: notifyContactsOfBirthdays },
+  { job: digestsJob, intervalMs: 60_000, run: sendDigests },
+  { job: purgePostsJob, intervalMs: 60_000, run: purgePosts },
+  { job: findClustersJob, intervalMs: 60_000, run: searchClusters },
+  { job: closeAccountsJob, intervalMs: 60_000, run: closeAccounts },
+  { job: closeInactiveJob, intervalMs: 3_600_000, run: closeInactiveAccounts },
   {
     job: countPicturesJob,
-    every: 600_000,
+    intervalMs: 600_000,
     run: (services, signal) => countPictures(services, { milliseconds: PICTURE_COUNT_MS, signal }),
   },
-  { job: deleteMovedFilesJob, every: 600_000, run: deleteFilesOfMoved },
+  { job: deleteMovedFilesJob, intervalMs: 600_000, run: deleteFilesOfMoved },
 ]
 
 const BACKGROUND_TASK_HANDLERS: BackgroundTaskHandlers = {

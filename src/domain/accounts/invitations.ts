@@ -106,10 +106,10 @@ export async function signUp(
 export async function useInvitation(
   transaction: Knex.Transaction,
   userId: number,
-  which: { readonly id: number } | { readonly codeHash: Buffer },
+  key: { readonly id: number } | { readonly codeHash: Buffer },
 ): Promise<void> {
   const [usedInvitation] = await queryUsable(transaction)
-    .where(which)
+    .where(key)
     .patch({ used: raw('used + 1'), usedAt: raw('coalesce(used_at, now())') })
     .returning('id')
   if (usedInvitation === undefined) throw invitationUnusable()

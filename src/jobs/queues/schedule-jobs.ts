@@ -6,7 +6,7 @@ import type { QueueName } from './queue-names.js'
 export interface Schedule {
   readonly job: AnyJob
   /** Milliseconds between two runs. */
-  readonly every: number
+  readonly intervalMs: number
 }
 
 export interface JobScheduling {
@@ -24,14 +24,22 @@ export function createJobScheduling(client: QueueClient, optionsOf: OptionsOf): 
     async keepSchedules(name, schedules) {
       return client.request(name, async (queue) => {
         const results = await Promise.all(
-          schedules.map(async ({ job, every }) => {
+          schedules.map(async ({ job, intervalMs }) => {
             // One by one: the list of all schedules reads each one as well, and their names before.
             const schedule = await queue.getJobScheduler(job.name)
             const wait = (schedule?.next ?? 0) - Date.now()
             // A process whose clock is wrong may have made one that begins tomorrow.
-            if (schedule?.every === every && wait > -SCHEDULE_TOLERANCE_MS && wait < every + SCHEDULE_TOLERANCE_MS)
+            if (
+              schedule?.every === intervalMs &&
+              wait > -SCHEDULE_TOLERANCE_MS &&
+              wait < intervalMs + SCHEDULE_TOLERANCE_MS
+            )
               return false
-            await queue.upsertJobScheduler(job.name, { every }, { name: job.name, data: {}, opts: optionsOf(job) })
+            await queue.upsertJobScheduler(
+              job.name,
+              { every: intervalMs },
+              { name: job.name, data: {}, opts: optionsOf(job) },
+            )
             return true
           }),
         )

@@ -157,11 +157,11 @@ export async function giveUpOverdueUnverified(
   recordGivenUp(services, rows)
 }
 
-/** Makes the waiting messages that `which` selects dead letters, and returns their hosts. */
-function giveUpSql(which: string): string {
+/** Makes the waiting messages that `idsSql` selects dead letters, and returns their hosts. */
+function giveUpSql(idsSql: string): string {
   return `
     with deleted as (
-      delete from waiting where id = any(array(${which})) returning waiting.*
+      delete from waiting where id = any(array(${idsSql})) returning waiting.*
     ), dead_letters as (
       insert into outbox (queue, name, data, accepted_at, failed_at)
       select

@@ -5,7 +5,7 @@ import { pagesAfter } from '../sql/pages-after.js'
 /** The used photos of a person that match, page by page. */
 export function archivedPhotos(
   db: Knex,
-  which: { readonly authorId: number } & ({ readonly postId: null } | { readonly remotePath: null }),
+  filter: { readonly authorId: number } & ({ readonly postId: null } | { readonly remotePath: null }),
   limit: number,
 ): AsyncGenerator<readonly Photo[]> {
   return pagesAfter({
@@ -14,7 +14,7 @@ export function archivedPhotos(
     positionOf: ({ id }: Photo) => id,
     read: async (after) =>
       Photo.query(db)
-        .where({ ...which, pending: false })
+        .where({ ...filter, pending: false })
         .where('id', '>', after)
         .orderBy('id')
         .limit(limit),

@@ -42,7 +42,7 @@ export async function listReactions(
 }
 
 /** A person has at most one reaction: the viewer's own is the first row, so the offset of the others is one less. */
-function reactionsSql(some: string, maxRows: number): string {
+function reactionsSql(rowsSql: string, maxRows: number): string {
   const [viewer, limit, offset] = [
     opaqueParam('$1', 'bigint'),
     opaqueParam('$3', 'bigint'),
@@ -50,9 +50,9 @@ function reactionsSql(some: string, maxRows: number): string {
   ]
   return `
     with own as materialized (
-      select id, guid, created_at, author_id from ${some} and author_id = ${viewer}
+      select id, guid, created_at, author_id from ${rowsSql} and author_id = ${viewer}
     ), others as (
-      select id, guid, created_at, author_id from ${some} and author_id <> ${viewer}
+      select id, guid, created_at, author_id from ${rowsSql} and author_id <> ${viewer}
       order by id limit ${limit} offset greatest(0, ${offset} - (select count(*) from own))
     )
     select

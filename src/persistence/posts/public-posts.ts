@@ -142,8 +142,8 @@ function limitToSide<Item extends PostOrComment>(
   return query.whereRaw(`(created_at, id) ${COMPARISONS[side]} (?, ?)`, [time, id])
 }
 
-async function readPosts(db: Knex, which: QueryBuilder<Post>): Promise<readonly PublicPost[]> {
-  const posts = await which
+async function readPosts(db: Knex, query: QueryBuilder<Post>): Promise<readonly PublicPost[]> {
+  const posts = await query
     .withGraphFetched('[author.profile, photos, location, poll.answers, mentionedPeople]')
     .modifyGraph('photos', (photos) => photos.orderBy(['position', 'id']))
     .modifyGraph('poll.answers', (answers) => answers.orderBy('position'))

@@ -147,9 +147,9 @@ function readUsualForm(source: string | Uint8Array): EncodedParts | undefined {
   return { data, keyId, signature }
 }
 
-function decode(text: string, what: string): Buffer {
+function decode(text: string, part: string): Buffer {
   const bytes = decodeBase64url(text)
-  if (bytes === undefined) throw new ProtocolError('InvalidEnvelope', `${what} is not base64url`)
+  if (bytes === undefined) throw new ProtocolError('InvalidEnvelope', `${part} is not base64url`)
   return bytes
 }
 

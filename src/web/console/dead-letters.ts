@@ -241,12 +241,12 @@ function factsOf({
   ])
 }
 
-function actionsFor(request: FastifyRequest, selection: Selection, which: string): Markup {
+function actionsFor(request: FastifyRequest, selection: Selection, object: string): Markup {
   const fields = Object.entries(selection).map(([name, value]) => hiddenField(name, value))
   const form = (action: string, button: Markup) =>
     actionForm(request, `/admin/dead-letters/${action}`, html`${fields}${reasonField()}${button}`)
-  return html`<div class="choices"><div><h2>Replay</h2>${form('replay', html`<button>Replay ${which}</button>`)}</div>
-<div><h2>Delete</h2>${form('drop', html`<button class="danger">Delete ${which}…</button>`)}</div></div>`
+  return html`<div class="choices"><div><h2>Replay</h2>${form('replay', html`<button>Replay ${object}</button>`)}</div>
+<div><h2>Delete</h2>${form('drop', html`<button class="danger">Delete ${object}…</button>`)}</div></div>`
 }
 
 function groupTable(by: DeadLetterGroup, groups: readonly DeadLetterCount[] = []): Markup | '' {

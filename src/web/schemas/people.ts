@@ -18,10 +18,10 @@ export const PersonSummary = Type.Object(
   { $id: 'PersonSummary', description: 'A person, in short.' },
 )
 
-const unreadCount = (what: string, scope: string) =>
+const unreadCount = (meaning: string, scope: string) =>
   Type.Optional(
     Type.Integer({
-      description: `${what}; no more than 1 000 are counted. Absent without the scope \`${scope}\`.`,
+      description: `${meaning}; no more than 1 000 are counted. Absent without the scope \`${scope}\`.`,
     }),
   )
 

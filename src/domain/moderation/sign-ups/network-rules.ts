@@ -332,8 +332,8 @@ function isStricter(after: { readonly severity: string }, before: IpRule): boole
   return mildestFirst.indexOf(after.severity) > mildestFirst.indexOf(before.severity)
 }
 
-function readComment(given: string): string {
-  const comment = given.trim()
+function readComment(text: string): string {
+  const comment = text.trim()
   const isTooLong = !isWithinLength(comment, MODERATION_LIMITS.reasonCharacters)
   if (isTooLong || (comment !== '' && findTextFault(comment) !== undefined)) {
     throw new Refusal(

@@ -304,8 +304,8 @@ class Spool {
   }
 }
 
-function requireMax(what: string, count: number, max: number): void {
-  if (count > max) throw new ArchiveError('too_many', `The archive has more than ${max} ${what}.`)
+function requireMax(items: string, count: number, max: number): void {
+  if (count > max) throw new ArchiveError('too_many', `The archive has more than ${max} ${items}.`)
 }
 
 async function flushFile(file: SpoolFile): Promise<void> {

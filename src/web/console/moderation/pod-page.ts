@@ -29,8 +29,8 @@ const STATE_COLOURS = {
   unproven: 'neutral',
 } as const satisfies Readonly<Record<DeliveryState, string>>
 
-export function podState(other: PodStateFields, now: Date): Markup {
-  const state = toDeliveryState(other, now)
+export function podState(pod: PodStateFields, now: Date): Markup {
+  const state = toDeliveryState(pod, now)
   return stateBadge(state, STATE_COLOURS[state])
 }
 
@@ -44,20 +44,20 @@ export function versionOfPod({ blockedAt, limitedAt, pausedUntil, asleep }: Know
 /** The page of a pod: its health, its rules, waiting deliveries, and the forms. */
 export function podPage(
   request: FastifyRequest,
-  { pod: other, rules, activity, exchange, errors }: PodWithRules,
+  { pod, rules, activity, exchange, errors }: PodWithRules,
   undelivered: readonly UndeliveredMessage[],
 ): ConsolePage {
   const now = request.server.services.now()
-  const host = formatAddressHost(other)
+  const host = formatAddressHost(pod)
   return {
-    title: `${host}: ${toDeliveryState(other, now)}`,
-    content: html`<section class="card">${factsOf(other, exchange, now)}</section>
-${probeOf(other)}<section class="card"><h2>Exchanges</h2>${activityOf(activity)}</section>
+    title: `${host}: ${toDeliveryState(pod, now)}`,
+    content: html`<section class="card">${factsOf(pod, exchange, now)}</section>
+${probeOf(pod)}<section class="card"><h2>Exchanges</h2>${activityOf(activity)}</section>
 ${errorsOf(errors)}<section class="card"><h2>Rules</h2>${rulesOf(rules)}<p><a href="/admin/people?pod=${encodeURIComponent(host)}">People of this pod</a></p></section>
 <section class="card"><h2>Undelivered messages</h2>${
       undelivered.length === 0 ? html`<p>No deliveries wait for this pod.</p>` : deliveryTable(undelivered)
-    }${other.dead > 0 && html`<p><a href="/admin/dead-letters?pod=${encodeURIComponent(host)}">Dead letters of this pod</a></p>`}</section>
-${actionsFor(request, other)}`,
+    }${pod.dead > 0 && html`<p><a href="/admin/dead-letters?pod=${encodeURIComponent(host)}">Dead letters of this pod</a></p>`}</section>
+${actionsFor(request, pod)}`,
   }
 }
 
@@ -69,31 +69,31 @@ function rulesOf(rules: PodWithRules['rules']): Markup {
   )}</ul>`
 }
 
-function factsOf(other: KnownPod, exchange: PodWithRules['exchange'], now: Date): Markup {
-  const { software, softwareVersion, lastError } = other
-  const certificateEnd = certificateEndOf(other)
+function factsOf(pod: KnownPod, exchange: PodWithRules['exchange'], now: Date): Markup {
+  const { software, softwareVersion, lastError } = pod
+  const certificateEnd = certificateEndOf(pod)
   return detailList([
-    ['State', podState(other, now)],
-    ['Last check', html`${other.status.replaceAll('_', ' ')}, ${formatTime(other.checkedAt)}`],
+    ['State', podState(pod, now)],
+    ['Last check', html`${pod.status.replaceAll('_', ' ')}, ${formatTime(pod.checkedAt)}`],
     ...(lastError === null ? [] : ([['Last error', html`<bdi>${lastError}</bdi>`]] as const)),
     ['Software', html`<bdi>${software ?? 'unknown'} ${softwareVersion ?? ''}</bdi>`],
     [
       'Certificate ends',
       certificateEnd === null ? 'unknown: the next probe sees it' : formatTime(new Date(certificateEnd)),
     ],
-    ['People', formatCount(other.people)],
+    ['People', formatCount(pod.people)],
     ['Followed by local users', html`${formatBoundedCount(exchange.localFollowers, MAX_COUNTED)} relations`],
     ['Following local users', html`${formatBoundedCount(exchange.remoteFollowers, MAX_COUNTED)} relations`],
-    ['Waiting deliveries', formatCount(other.waiting)],
+    ['Waiting deliveries', formatCount(pod.waiting)],
     ['Oldest', formatRelativeTime(exchange.oldestWaiting, now)],
-    ['In flight', currentDeliveriesText(other, exchange)],
-    ['Dead deliveries', formatCount(other.dead)],
-    ['Not stored while asleep', formatCount(other.skippedDeliveries)],
-    ['Failures in a row', formatCount(other.failures)],
-    ['Next attempt', formatTime(other.nextTryAt)],
-    ['Offline since', formatTime(other.offlineSince)],
-    ['Last success', formatTime(other.lastSuccessAt)],
-    ['Blocked', formatTime(other.blockedAt)],
+    ['In flight', currentDeliveriesText(pod, exchange)],
+    ['Dead deliveries', formatCount(pod.dead)],
+    ['Not stored while asleep', formatCount(pod.skippedDeliveries)],
+    ['Failures in a row', formatCount(pod.failures)],
+    ['Next attempt', formatTime(pod.nextTryAt)],
+    ['Offline since', formatTime(pod.offlineSince)],
+    ['Last success', formatTime(pod.lastSuccessAt)],
+    ['Blocked', formatTime(pod.blockedAt)],
   ])
 }
 
@@ -197,13 +197,13 @@ interface PodForm {
   readonly fields?: Markup | false
 }
 
-function actionsFor(request: FastifyRequest, other: KnownPod): Markup {
+function actionsFor(request: FastifyRequest, pod: KnownPod): Markup {
   const isAdmin = hasPower(request.console.staff.role, 'administration')
-  const isBlocked = other.blockedAt !== null
-  const isPaused = toDeliveryState(other, request.server.services.now()) === 'paused'
-  const path = (action: string) => `/admin/pods/${encodeURIComponent(formatAddressHost(other))}/${action}`
+  const isBlocked = pod.blockedAt !== null
+  const isPaused = toDeliveryState(pod, request.server.services.now()) === 'paused'
+  const path = (action: string) => `/admin/pods/${encodeURIComponent(formatAddressHost(pod))}/${action}`
   const form = (action: string, { title, text, button, fields = false }: PodForm) =>
-    html`<div><h2>${title}</h2><p>${text}</p>${actionForm(request, path(action), html`${reasonField()}${fields}${button}`, { version: versionOfPod(other) })}</div>\n`
+    html`<div><h2>${title}</h2><p>${text}</p>${actionForm(request, path(action), html`${reasonField()}${fields}${button}`, { version: versionOfPod(pod) })}</div>\n`
   return html`${
     isAdmin &&
     !isBlocked &&

@@ -82,17 +82,17 @@ ${listCard(podTable(items, services.now()), {
     })
   const power = 'administration'
 
-  add('probe', { power, title: 'Probe', flash: 'probed' }, (request, other) =>
-    probePodForAdmin(request.services, request.console.actor, other),
+  add('probe', { power, title: 'Probe', flash: 'probed' }, (request, pod) =>
+    probePodForAdmin(request.services, request.console.actor, pod),
   )
-  add('pause', { power, title: 'Pause the pod', flash: 'pod_paused' }, (request, other) =>
-    pausePod(request.services, request.console.actor, other, {
+  add('pause', { power, title: 'Pause the pod', flash: 'pod_paused' }, (request, pod) =>
+    pausePod(request.services, request.console.actor, pod, {
       ...reasonIn(request),
       until: formTime(request, 'until'),
     }),
   )
-  add('resume', { power, title: 'Resume the pod', flash: 'pod_resumed' }, (request, other) =>
-    resumePod(request.services, request.console.actor, other, reasonIn(request)),
+  add('resume', { power, title: 'Resume the pod', flash: 'pod_resumed' }, (request, pod) =>
+    resumePod(request.services, request.console.actor, pod, reasonIn(request)),
   )
   add('wake', { power, title: 'Wake the pod', flash: 'woken' }, changeTo('wake'))
   add('unblock', { power: 'moderation', title: 'Unblock the pod', flash: 'unblocked' }, changeTo('unblock'))
@@ -114,23 +114,23 @@ ${listCard(podTable(items, services.now()), {
   function addConfirmed(
     name: PodAction,
     needed: FormAction['power'],
-    { title, flash, preview }: { title: string; flash: string; preview: (other: KnownPod) => Markup },
+    { title, flash, preview }: { title: string; flash: string; preview: (pod: KnownPod) => Markup },
   ): void {
     app.post(`/admin/pods/:host/${name}`, { config: { power: needed }, schema }, async (request, reply) => {
       if (await sendIfOutdated(request, reply, pageOfPod(request), currentPod)) return reply
-      const { pod: other } = await podIn(request)
-      const label = formatAddressHost(other)
+      const { pod } = await podIn(request)
+      const label = formatAddressHost(pod)
       if (!isConfirmed(request, label)) {
-        return sendConfirmationPage(request, reply, { title, label, preview: preview(other) })
+        return sendConfirmationPage(request, reply, { title, label, preview: preview(pod) })
       }
-      await changeTo(name)(request, other)
+      await changeTo(name)(request, pod)
       return reply.redirect(`/admin/pods/${encodeURIComponent(label)}?flash=${flash}`, 303)
     })
   }
 
   async function currentPod(request: FastifyRequest): Promise<CurrentState> {
-    const { pod: other } = await podIn(request)
-    return { version: versionOfPod(other), state: podState(other, services.now()) }
+    const { pod } = await podIn(request)
+    return { version: versionOfPod(pod), state: podState(pod, services.now()) }
   }
 
   function changeTo(action: PodAction): RunOnPod {
@@ -145,7 +145,7 @@ ${listCard(podTable(items, services.now()), {
 
 const pageOfPod = pathWithParameters('/admin/pods/:host')
 
-type RunOnPod = (request: FastifyRequest, other: KnownPod) => Promise<unknown>
+type RunOnPod = (request: FastifyRequest, pod: KnownPod) => Promise<unknown>
 
 function reasonIn(request: FastifyRequest) {
   return { reason: formText(request, 'reason') }
@@ -172,16 +172,16 @@ function podTable(pods: readonly ListedPod[], now: Date) {
       { title: 'Software' },
       ...['People', 'Waiting', 'Oldest', 'Dead', 'Failures'].map((title) => ({ title, kind: 'number' as const })),
     ],
-    rows: pods.map((other) => [
-      html`<a href="/admin/pods/${encodeURIComponent(formatAddressHost(other))}"><bdi>${formatAddressHost(other)}</bdi></a>`,
-      podState(other, now),
-      other.status.replaceAll('_', ' '),
-      html`<bdi>${other.software ?? '–'}</bdi>`,
-      formatBoundedCount(other.people, MAX_COUNTED),
-      formatBoundedCount(other.waiting, MAX_COUNTED),
-      formatRelativeTime(other.oldestWaiting, now),
-      formatBoundedCount(other.dead, MAX_COUNTED),
-      formatCount(other.failures),
+    rows: pods.map((pod) => [
+      html`<a href="/admin/pods/${encodeURIComponent(formatAddressHost(pod))}"><bdi>${formatAddressHost(pod)}</bdi></a>`,
+      podState(pod, now),
+      pod.status.replaceAll('_', ' '),
+      html`<bdi>${pod.software ?? '–'}</bdi>`,
+      formatBoundedCount(pod.people, MAX_COUNTED),
+      formatBoundedCount(pod.waiting, MAX_COUNTED),
+      formatRelativeTime(pod.oldestWaiting, now),
+      formatBoundedCount(pod.dead, MAX_COUNTED),
+      formatCount(pod.failures),
     ]),
   }
 }
