@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Power } from '../../domain/accounts/role-powers.js'
 import type { RefusalReason } from '../../domain/refusal-reasons.js'
 import { Refusal } from '../../domain/refusals.js'
-import { pathText } from '../forms/form-fields.js'
+import { pathId, pathText } from '../forms/form-fields.js'
 import { formText } from '../forms/form-text.js'
 import { withQuery } from '../pages/list-navigation.js'
 import { html, type Markup } from '../pages/markup.js'
@@ -44,6 +44,11 @@ export class ShowPage {
 }
 
 type Preview = Readonly<Record<string, unknown>>
+
+/** The first arguments of a use case about the object in the path. The services add the trace of the request to the rows that it causes. */
+export function useCaseArguments(request: FastifyRequest) {
+  return [request.services, request.console.actor, pathId(request)] as const
+}
 
 /** Adds the address to which a form is sent. The change is made, refused with its reason, or shown first for a confirmation. */
 export function addFormAction(app: FastifyInstance, action: FormAction): void {

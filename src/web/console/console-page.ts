@@ -24,7 +24,7 @@ export function sendConsolePage(
   reply: FastifyReply,
   { title, content, status = 200 }: ConsolePage,
 ): FastifyReply {
-  const { podName } = request.server.services.config
+  const { podName } = request.services.config
   const { staff, formToken } = request.console
   const flash = findFlashMessage(queryText(request, 'flash'))
   const groups = ['Moderation', 'Operation'] as const

@@ -295,8 +295,12 @@ describe('a rule for pods', () => {
     const page = mod.url.pathname
     await mod.submit({ state: 'normal', subdomains: 'true', reason: 'An exception' }, `${page}/change`)
     expect(mod.page.body).toContain('<h1>new.example: normal</h1>')
+    await console.pod.db('operations').where({ kind: 'pod_rules.restrict' }).delete()
+    await console.pod.db('outbox').where({ name: 'run-operation' }).delete()
     await mod.submit({ reason }, `${page}/delete`)
     expect(mod.page.body).toContain('There are no rules.')
+    const { traceId } = await console.pod.db('audit_entries').where({ action: 'pod_rule.delete' }).first('traceId')
+    expect(await console.pod.db('outbox').where({ traceId }).pluck('name')).toEqual(['run-operation'])
     expect((await sendTo(mod, '/admin/rules', { ...form, domain: 'com' })).statusCode).toBe(422)
   })
 

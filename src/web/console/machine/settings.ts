@@ -6,13 +6,11 @@ import { dataTable } from '../tables.js'
 
 /** `/admin/settings`: the settings of this web process, without secrets. */
 export const settingRoutes: FastifyPluginAsync = async (app) => {
-  const { services } = app
-
   app.get(
     '/admin/settings',
     { config: { power: 'administration' }, schema: { hide: true } },
     async (request, reply) => {
-      const settings = Object.entries(listShownSettings(services.config))
+      const settings = Object.entries(listShownSettings(request.services.config))
       return sendConsolePage(request, reply, {
         title: `Settings: ${settings.length}`,
         content: html`<section class="card"><p>The settings of this web process. To change one, edit its environment and restart it.</p>${dataTable(

@@ -11,7 +11,7 @@ import { CLUSTER_STATES } from '../../../persistence/moderation/clusters.js'
 import { formChoice, formTexts, isTicked, pathId } from '../../forms/form-fields.js'
 import { html } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
-import { addFormAction, pathWithParameters } from '../actions.js'
+import { addFormAction, pathWithParameters, useCaseArguments } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
 import { buildChoices, filterForm, select } from '../form-parts.js'
 import { idNavigation, idPageIn } from '../pager.js'
@@ -59,8 +59,6 @@ ${listCard(clusterTable(page.items), { empty: 'No clusters match.', pages: idNav
 }
 
 function addClusterActions(app: FastifyInstance): void {
-  const { services } = app
-  const useCaseArguments = (request: FastifyRequest) => [services, request.console.actor, pathId(request)] as const
   const common = {
     power: 'moderation',
     page: pathWithParameters('/admin/clusters/:id'),
@@ -78,7 +76,7 @@ function addClusterActions(app: FastifyInstance): void {
     label: (_request, { remove }) => String(remove),
     run(request, confirm) {
       const cleaning = { id: pathId(request), ...partsIn(request), confirm }
-      return cleanCluster(services, request.console.actor, cleaning, readActionOptions(request))
+      return cleanCluster(request.services, request.console.actor, cleaning, readActionOptions(request))
     },
   })
   addFormAction(app, {

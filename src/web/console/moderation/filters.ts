@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { applyFilter } from '../../../domain/moderation/filters/apply-filter.js'
 import { dryRunFilter } from '../../../domain/moderation/filters/dry-run.js'
 import {
@@ -12,7 +12,7 @@ import {
 import type { ListedFilter } from '../../../persistence/moderation/filters.js'
 import { formNumber, pathId } from '../../forms/form-fields.js'
 import { html } from '../../pages/markup.js'
-import { addFormAction, type FormAction, pathWithParameters } from '../actions.js'
+import { addFormAction, type FormAction, pathWithParameters, useCaseArguments } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
 import { idNavigation, idPageIn } from '../pager.js'
 import { formatCount, formatTime } from '../quantities.js'
@@ -57,9 +57,7 @@ export const filterRoutes: FastifyPluginAsync = async (app) => {
 }
 
 function addFilterActions(app: FastifyInstance): void {
-  const { services } = app
   const page = pathWithParameters('/admin/filters/:id')
-  const useCaseArguments = (request: FastifyRequest) => [services, request.console.actor, pathId(request)] as const
   const add = (name: string, action: Pick<FormAction, 'title' | 'flash' | 'run'> & Partial<FormAction>) =>
     addFormAction(app, {
       path: `/admin/filters/:id/${name}`,
@@ -86,7 +84,7 @@ function addFilterActions(app: FastifyInstance): void {
     flash: 'filter_changed',
     run(request) {
       const change = { id: pathId(request), ...readNewFilter(request) }
-      return changeFilter(services, request.console.actor, change, readActionOptions(request))
+      return changeFilter(request.services, request.console.actor, change, readActionOptions(request))
     },
   })
   add('remove', {

@@ -100,8 +100,8 @@ export async function applyChosenAuthorAction(
 }
 
 /** The address, which is typed to confirm a block. */
-export async function addressOfPerson({ server, console: access }: FastifyRequest, guid: string): Promise<string> {
-  return (await getPersonDetails(server.services, access.actor, guid)).address
+export async function addressOfPerson({ services, console: access }: FastifyRequest, guid: string): Promise<string> {
+  return (await getPersonDetails(services, access.actor, guid)).address
 }
 
 /** The user name of a local address, which is typed to confirm changes of the account. */
@@ -186,8 +186,8 @@ export function addPersonActions(app: FastifyInstance): void {
 
 const LATEST_ACTIONS = 20
 
-export function listActionsOn({ server, console: access }: FastifyRequest, guid: string) {
-  return listModerationActions(server.services, access.actor, { target: guid }, { limit: LATEST_ACTIONS })
+export function listActionsOn({ services, console: access }: FastifyRequest, guid: string) {
+  return listModerationActions(services, access.actor, { target: guid }, { limit: LATEST_ACTIONS })
 }
 
 /** The actions on a person or on content, for a form that was made from an earlier state. */

@@ -99,6 +99,6 @@ export function addContentActions(app: FastifyInstance): void {
 }
 
 /** The text that confirms: the address, of a local person the user name. */
-function userNameIfLocal({ server }: FastifyRequest, address: string): string {
-  return address.endsWith(`@${server.services.config.host}`) ? userNameIn(address) : address
+function userNameIfLocal({ services }: FastifyRequest, address: string): string {
+  return address.endsWith(`@${services.config.host}`) ? userNameIn(address) : address
 }

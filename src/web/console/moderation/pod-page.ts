@@ -47,7 +47,7 @@ export function podPage(
   { pod, rules, activity, exchange, errors }: PodWithRules,
   undelivered: readonly UndeliveredMessage[],
 ): ConsolePage {
-  const now = request.server.services.now()
+  const now = request.services.now()
   const host = formatAddressHost(pod)
   return {
     title: `${host}: ${toDeliveryState(pod, now)}`,
@@ -200,7 +200,7 @@ interface PodForm {
 function actionsFor(request: FastifyRequest, pod: KnownPod): Markup {
   const isAdmin = hasPower(request.console.staff.role, 'administration')
   const isBlocked = pod.blockedAt !== null
-  const isPaused = toDeliveryState(pod, request.server.services.now()) === 'paused'
+  const isPaused = toDeliveryState(pod, request.services.now()) === 'paused'
   const path = (action: string) => `/admin/pods/${encodeURIComponent(formatAddressHost(pod))}/${action}`
   const form = (action: string, { title, text, button, fields = false }: PodForm) =>
     html`<div><h2>${title}</h2><p>${text}</p>${actionForm(request, path(action), html`${reasonField()}${fields}${button}`, { version: versionOfPod(pod) })}</div>\n`

@@ -38,7 +38,6 @@ const { pageItems } = MODERATION_LIMITS
 
 /** `/admin/pods`: other pods with their health and waiting deliveries. */
 export const podRoutes: FastifyPluginAsync = async (app) => {
-  const { services } = app
   const config = { power: 'moderation' } as const
   const schema = { hide: true }
 
@@ -59,7 +58,7 @@ export const podRoutes: FastifyPluginAsync = async (app) => {
     return sendConsolePage(request, reply, {
       title: page === 1 && !hasMore ? `Pods: ${formatCount(items.length)}` : `Pods, page ${page}`,
       content: html`<section class="card">${filterForm('/admin/pods', fields)}
-${listCard(podTable(items, services.now()), {
+${listCard(podTable(items, request.services.now()), {
   empty: isFiltered ? 'No pods match.' : 'No pod has been met.',
   pages: listNavigation(inEnglish, '/admin/pods', query, { page, hasMore }),
 })}</section>`,
@@ -68,7 +67,7 @@ ${listCard(podTable(items, services.now()), {
 
   app.get('/admin/pods/:host', { config, schema }, async (request, reply) => {
     const podWithRules = await podIn(request)
-    const undeliveredMessages = await listUndelivered(services.db, podWithRules.pod.id, DELIVERIES_SHOWN)
+    const undeliveredMessages = await listUndelivered(request.services.db, podWithRules.pod.id, DELIVERIES_SHOWN)
     return sendConsolePage(request, reply, podPage(request, podWithRules, undeliveredMessages))
   })
 
@@ -130,7 +129,7 @@ ${listCard(podTable(items, services.now()), {
 
   async function currentPod(request: FastifyRequest): Promise<CurrentState> {
     const { pod } = await podIn(request)
-    return { version: versionOfPod(pod), state: podState(pod, services.now()) }
+    return { version: versionOfPod(pod), state: podState(pod, request.services.now()) }
   }
 
   function changeTo(action: PodAction): RunOnPod {

@@ -12,14 +12,13 @@ import { forwardCase } from '../../../domain/moderation/forward-case.js'
 import { isTicked, pathId } from '../../forms/form-fields.js'
 import { formText } from '../../forms/form-text.js'
 import { html } from '../../pages/markup.js'
-import { addFormAction, type CurrentState, type FormAction, pathWithParameters } from '../actions.js'
+import { addFormAction, type CurrentState, type FormAction, pathWithParameters, useCaseArguments } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
 import { formatTime } from '../quantities.js'
 import { caseState, forwardPage } from './report-page.js'
 
 /** The forms of a case. */
 export function addReportActions(app: FastifyInstance): void {
-  const { services } = app
   const page = pathWithParameters('/admin/reports/:id')
   const add = (name: string, action: Pick<FormAction, 'title' | 'flash' | 'run'>) =>
     addFormAction(app, {
@@ -29,7 +28,6 @@ export function addReportActions(app: FastifyInstance): void {
       page,
       current: (request) => currentCase(request, pathId(request)),
     })
-  const useCaseArguments = (request: FastifyRequest) => [services, request.console.actor, pathId(request)] as const
   const reasonIn = (request: FastifyRequest) => formText(request, 'reason')
 
   add('take', {
@@ -86,7 +84,7 @@ function forward() {
 }
 
 /** The case as it is now, for a form that was made from an earlier state. */
-export async function currentCase({ server, console: access }: FastifyRequest, id: number): Promise<CurrentState> {
-  const { found, decisions } = await readCaseState(server.services, access.actor, id)
+export async function currentCase({ services, console: access }: FastifyRequest, id: number): Promise<CurrentState> {
+  const { found, decisions } = await readCaseState(services, access.actor, id)
   return { version: String(decisions), state: html`<p>${caseState(found)}, since ${formatTime(found.changedAt)}</p>` }
 }

@@ -166,8 +166,8 @@ ${isRemote(request, found) && html`<div><h2>Forward</h2>${form('forward', html`$
 <div><h2>Dismiss</h2>${form('dismiss', html`${reasonField()}${checkbox('Only count further reports', 'ignore_further')}<button class="quiet">Dismiss</button>`)}</div>`
 }
 
-function isRemote({ server }: FastifyRequest, { authorAddress }: CaseDetails): boolean {
-  return authorAddress !== null && server.services.config.host !== authorAddress.split('@')[1]
+function isRemote({ services }: FastifyRequest, { authorAddress }: CaseDetails): boolean {
+  return authorAddress !== null && services.config.host !== authorAddress.split('@')[1]
 }
 
 /** The text for the operator of the author's pod, and the known ways to them. */

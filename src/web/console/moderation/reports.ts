@@ -1,5 +1,4 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import type { Actor } from '../../../domain/moderation/actor.js'
 import {
   findLastReport,
   type ListedCase,
@@ -26,7 +25,6 @@ const { pageItems } = MODERATION_LIMITS
 
 /** `/admin/reports`: the cases of reports, filters and clusters. */
 export const reportRoutes: FastifyPluginAsync = async (app) => {
-  const { services } = app
   const config = { power: 'moderation' } as const
   const schema = { hide: true }
 
@@ -43,7 +41,7 @@ export const reportRoutes: FastifyPluginAsync = async (app) => {
       readOverview(request.services, actor),
     ])
     const isEmpty = cases.items.length === 0
-    const empty = isEmpty && query.state === undefined ? await noOpenReports(actor) : 'No reports match.'
+    const empty = isEmpty && query.state === undefined ? await noOpenReports(request) : 'No reports match.'
     const number = waiting.cases.open + waiting.cases.taken
     return sendConsolePage(request, reply, {
       title: `Reports: ${number === 0 ? 'none waiting' : `${formatCount(number)} waiting`}`,
@@ -59,11 +57,11 @@ ${listCard(caseTable(cases.items), { empty, pages: cursorNavigation('/admin/repo
 
   addReportActions(app)
   addCasePictures(app)
+}
 
-  async function noOpenReports(actor: Actor): Promise<Markup> {
-    const last = await findLastReport(services, actor)
-    return html`No open reports.${last !== undefined && html` The last report came on ${formatTime(last)}.`}`
-  }
+async function noOpenReports({ services, console: access }: FastifyRequest): Promise<Markup> {
+  const last = await findLastReport(services, access.actor)
+  return html`No open reports.${last !== undefined && html` The last report came on ${formatTime(last)}.`}`
 }
 
 const NAMES = ['state', 'type', 'author', 'pod', 'local', 'taken_by', 'reporter'] as const

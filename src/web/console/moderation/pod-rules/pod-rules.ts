@@ -16,7 +16,7 @@ import { formChoice, formNumber, formTime, isTicked, pathId } from '../../../for
 import { formText } from '../../../forms/form-text.js'
 import { html } from '../../../pages/markup.js'
 import { queryText } from '../../../schemas/query-text.js'
-import { addFormAction, pathWithParameters, previewList, ShowPage } from '../../actions.js'
+import { addFormAction, pathWithParameters, previewList, ShowPage, useCaseArguments } from '../../actions.js'
 import { sendConsolePage } from '../../console-page.js'
 import { buildChoices, filterForm, select, textField } from '../../form-parts.js'
 import { idNavigation, idPageIn } from '../../pager.js'
@@ -82,8 +82,6 @@ ${listCard(ruleTable(page.items), {
 }
 
 function addRuleActions(app: FastifyInstance): void {
-  const { services } = app
-  const useCaseArguments = (request: FastifyRequest) => [services, request.console.actor, pathId(request)] as const
   const common = {
     power: 'moderation',
     current: async (request: FastifyRequest) => {
@@ -120,7 +118,7 @@ function addRuleActions(app: FastifyInstance): void {
       const state = formChoice(request, 'state', POD_RULE_STATES)
       const subdomains = isTicked(request, 'subdomains')
       const change = { id: pathId(request), ...(state && { state }), ...settingsIn(request), subdomains }
-      return changePodRule(services, request.console.actor, change, { ...readActionOptions(request), confirm })
+      return changePodRule(request.services, request.console.actor, change, { ...readActionOptions(request), confirm })
     },
   })
   addFormAction(app, {

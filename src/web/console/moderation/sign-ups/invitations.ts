@@ -14,7 +14,6 @@ import { newLinkIn, setNewLinkCookie } from './new-invitation-link.js'
 
 /** `/admin/invitations`: invitations with the accounts that came by them. */
 export const invitationRoutes: FastifyPluginAsync = async (app) => {
-  const { services } = app
   const page = '/admin/invitations'
 
   app.get(page, { config: { power: 'moderation' }, schema: { hide: true } }, async (request, reply) => {
@@ -23,12 +22,12 @@ export const invitationRoutes: FastifyPluginAsync = async (app) => {
     return sendConsolePage(request, reply, {
       title: invitations.items.length === 0 ? 'Invitations: none' : 'Invitations',
       content: html`${link !== undefined && html`<section class="card"><h2>The new link</h2><p>It is shown only now: <code>${link}</code></p></section>\n`}
-<section class="card">${listCard(invitationTable(request, invitations.items, services.now()), {
+<section class="card">${listCard(invitationTable(request, invitations.items, request.services.now()), {
         empty: 'There are no invitations.',
         pages: idNavigation(page, {}, invitations),
       })}</section>
 <section class="card"><h2>Invite</h2>${
-        services.config.registrations === 'closed' &&
+        request.services.config.registrations === 'closed' &&
         html`<p>Invitations have no effect, because <code>REGISTRATIONS</code> is <code>closed</code>.</p>`
       }${inviteForm(request)}</section>`,
     })

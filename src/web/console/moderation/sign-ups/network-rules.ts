@@ -40,8 +40,6 @@ const WORDS: Readonly<Record<string, string>> = {
 
 /** `/admin/network-rules`: rules for sign-ups by e-mail address and mail domain, and for networks. */
 export const networkRuleRoutes: FastifyPluginAsync = async (app) => {
-  const { services } = app
-
   app.get(PAGE, { config: { power: 'moderation' }, schema: { hide: true } }, async (request, reply) => {
     const { actor } = request.console
     const table: NetworkRuleTable = queryText(request, 'of') === 'mail_rules' ? 'mail_rules' : 'ip_rules'
@@ -50,7 +48,7 @@ export const networkRuleRoutes: FastifyPluginAsync = async (app) => {
       listRulesForSignUps(request.services, actor, 'ip_rules', pageOf('ip_rules')),
       listRulesForSignUps(request.services, actor, 'mail_rules', pageOf('mail_rules')),
     ])
-    const listedDomains = mail.hasNewer ? [] : services.config.emailDomainBlocklist
+    const listedDomains = mail.hasNewer ? [] : request.services.config.emailDomainBlocklist
     const number = ip.items.length + mail.items.length + listedDomains.length
     return sendConsolePage(request, reply, {
       title: number === 0 ? 'Rules for networks and e-mail: none' : 'Rules for networks and e-mail',

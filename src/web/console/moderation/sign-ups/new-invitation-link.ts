@@ -14,7 +14,7 @@ export function newLinkIn(request: FastifyRequest, reply: FastifyReply): string 
   if (encodedUrl === undefined) return undefined
   reply.header('set-cookie', cookie(reply, '', 0))
   const url = Buffer.from(encodedUrl, 'base64url').toString()
-  return url.startsWith(`${request.server.services.config.url}/users/sign_up?invitation=`) ? url : undefined
+  return url.startsWith(`${request.services.config.url}/users/sign_up?invitation=`) ? url : undefined
 }
 
 function cookie({ server }: FastifyReply, value: string, seconds: number): string {

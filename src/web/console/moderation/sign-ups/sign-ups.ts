@@ -21,14 +21,12 @@ const DECISION_BATCH_SIZE = 100
 
 /** `/admin/sign-ups`: sign-ups that wait for a decision. */
 export const signUpRoutes: FastifyPluginAsync = async (app) => {
-  const { services } = app
-
   app.get(PAGE, { config: { power: 'moderation' }, schema: { hide: true } }, async (request, reply) => {
     const { actor } = request.console
     const [found, waiting, since] = await Promise.all([
       listSignUps(request.services, actor, idPageIn(request)),
-      countUndecidedSignUps(services.db),
-      findUnattendedSince(services.db),
+      countUndecidedSignUps(request.services.db),
+      findUnattendedSince(request.services.db),
     ])
     const table = listCard(signUpTable(found.items), {
       empty: 'Nobody waits.',
@@ -38,8 +36,8 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
       title: `Sign-ups: ${waiting === 0 ? 'none waiting' : `${formatCount(waiting)} waiting`}`,
       content: html`${since !== null && unattendedCard(request, since)}
 <section class="card">${found.items.length === 0 ? table : decisionForm(request, table)}</section>
-<section class="card"><h2>Who may sign up</h2><p>Registrations: <code>${services.config.registrations}</code>. Approval: ${
-        services.config.signUpApproval || since !== null
+<section class="card"><h2>Who may sign up</h2><p>Registrations: <code>${request.services.config.registrations}</code>. Approval: ${
+        request.services.config.signUpApproval || since !== null
           ? 'each sign-up without an invitation'
           : 'where a rule asks for it'
       }. <a href="/admin/network-rules">Rules for e-mail addresses and networks</a> · <a href="/admin/invitations">Invitations</a></p></section>`,
