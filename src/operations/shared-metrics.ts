@@ -16,7 +16,7 @@ const SHARED_METRICS_CACHE_MS = 15_000
 const PEER_METRICS_CACHE_MS = 60_000
 /** Failed jobs of a queue that are read to be counted. */
 const READ_FAILED_JOBS = 10_000
-/** A count of failed jobs may read many of them. A scrape does not wait for it, except the first. */
+/** A count of failed jobs may read many of them, so a process counts them before its first scrape, and later beside the scrapes. */
 const FAILED_JOBS_CACHE_MS = 60_000
 /** Faults of dead letters with series of their own. */
 const FAULTS = 30
@@ -41,6 +41,7 @@ export function openSharedMetrics(
     registers: [registry],
   })
   const failedJobs = refreshResult(() => countFailedJobs(services, READ_FAILED_JOBS), FAILED_JOBS_CACHE_MS)
+  failedJobs().catch(() => undefined) // a scrape gets the error
   const values = cacheResult(async (): Promise<GaugeValues> => {
     const beganAt = Date.now()
     const { deadLetters: ofRows, ...rest } = await readSharedMetrics(services.db)

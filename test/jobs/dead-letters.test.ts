@@ -98,6 +98,19 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
     expect(text).toContain('pod_dead_letters_incomplete 0\n')
   })
 
+  it('are counted before the first scrape, which does not wait for the count', async () => {
+    await addTwoDeadLetters()
+    const queuesWithFailedJobs = vi.fn(pod.jobs.queuesWithFailedJobs)
+    const registry = new Registry()
+
+    const scrape = openSharedMetrics(registry, { ...pod, jobs: { ...pod.jobs, queuesWithFailedJobs } })
+    expect(queuesWithFailedJobs).toHaveBeenCalledTimes(1)
+    await scrape()
+
+    expect(await registry.metrics()).toContain('pod_dead_letters{queue="notify",fault="internal"} 2\n')
+    expect(queuesWithFailedJobs).toHaveBeenCalledTimes(1)
+  })
+
   async function metricsOf(services: QueuePod): Promise<string> {
     const registry = new Registry()
     await openSharedMetrics(registry, services)()
