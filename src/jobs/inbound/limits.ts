@@ -50,6 +50,6 @@ export const BACKGROUND_LIMITS = {
   pauseAboveJobs: 100,
   /** How often long work reads the number of jobs. */
   pollIntervalMs: 2_000,
-  /** The part of the time in which a worker makes an export; in the rest it waits. */
-  exportShare: 0.5,
+  /** The part of the time in which a worker makes an export; in the rest it waits (docs/measurements/exports.md). */
+  exportShare: 0.2,
 } as const
