@@ -164,6 +164,19 @@ it('has functions that return SQL whose names end in Sql', () => {
   expect(names.filter((name) => !/Sql$|^sql[A-Z]/.test(name))).toEqual([])
 })
 
+it('passes the services of a request to the use cases of the console, so that their rows have its trace', () => {
+  const withServicesOfApp = files.filter(
+    (path) =>
+      path.startsWith('src/web/console/') &&
+      /\bapp\.services\b|\{ services[ ,].*= app\b/.test(readFileSync(join(root, path), 'utf8')),
+  )
+
+  // The check of access, and results that several requests share.
+  expect(withServicesOfApp.toSorted()).toEqual(
+    ['access', 'overview', 'queues'].map((name) => `src/web/console/${name}.ts`),
+  )
+})
+
 /** A result of `raw`, whose rows have the type `any`, is used. */
 const UNTYPED_RESULT = /(?:=\s*|\(|return )await [\w.]+\.raw\(/
 

@@ -37,7 +37,6 @@ interface Selection {
 
 /** `/admin/quarantine`: messages of other pods that were rejected. No page shows a message's content. */
 export const quarantineRoutes: FastifyPluginAsync = async (app) => {
-  const { services } = app
   const config = { power: 'administration' } as const
   const schema = { hide: true }
 
@@ -45,7 +44,7 @@ export const quarantineRoutes: FastifyPluginAsync = async (app) => {
     const selection = { fault: queryText(request, 'fault'), host: queryText(request, 'host')?.toLowerCase() }
     const [page, byFault, operations] = await Promise.all([
       listQuarantine(request.services, request.console.actor, filterOf(selection), idPageIn(request)),
-      countQuarantinedByFault(services.db),
+      countQuarantinedByFault(request.services.db),
       listQuarantineTasks(request.services, request.console.actor),
     ])
     const { items } = page
@@ -100,7 +99,7 @@ ${actionsFor(request, { id }, 'this one')}</section>`,
 
   app.post('/admin/quarantine/drop', { config, schema }, async (request, reply) => {
     const filter = readFilter(request)
-    const confirm = String(await countQuarantined(services.db, filter))
+    const confirm = String(await countQuarantined(request.services.db, filter))
     if (!isConfirmed(request, confirm)) {
       const preview = html`<p>Deletes ${confirm} rejected messages. They cannot be replayed afterwards.</p>`
       return sendConfirmationPage(request, reply, { title: 'Delete rejected messages', label: confirm, preview })

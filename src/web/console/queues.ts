@@ -48,7 +48,7 @@ export const queueRoutes: FastifyPluginAsync = async (app) => {
     const title = waitingJobs === undefined ? 'Queues: unavailable' : `Queues: ${formatCount(waitingJobs)} waiting`
     return sendConsolePage(request, reply, {
       title,
-      content: html`<section class="card"><p class="soft small">As of ${formatTime(services.now())}. <a href="/admin/queues">Refresh</a></p>
+      content: html`<section class="card"><p class="soft small">As of ${formatTime(request.services.now())}. <a href="/admin/queues">Refresh</a></p>
 ${queues === undefined ? html`<p class="alert" role="alert">The queue is unavailable.</p>` : queueTable(queues)}</section>
 <section class="charts" aria-label="The last 24 hours">
 ${lineChart({

@@ -40,7 +40,6 @@ export function haveDifferentVersions(processes: readonly PodProcess[], now: Dat
 
 /** `/admin/workers`, `/admin/database` and `/admin/storage`: what the pod runs on. */
 export const machineRoutes: FastifyPluginAsync = async (app) => {
-  const { services } = app
   const config = { power: 'administration' } as const
   const schema = { hide: true }
 
@@ -50,11 +49,11 @@ export const machineRoutes: FastifyPluginAsync = async (app) => {
     const workers = processes.filter(({ kind }) => kind === 'worker').length
     return sendConsolePage(request, reply, {
       title: `Processes: ${formatCount(processes.length)}`,
-      content: html`<section class="card"><p class="soft small">As of ${formatTime(services.now())}. <a href="/admin/workers">Refresh</a></p>
+      content: html`<section class="card"><p class="soft small">As of ${formatTime(request.services.now())}. <a href="/admin/workers">Refresh</a></p>
 ${workers === 0 && html`<p class="alert" role="alert">No worker runs: nothing is processed.</p>`}
-${haveDifferentVersions(processes, services.now()) && html`<p class="alert" role="alert">The processes have different versions: ${[...versions].join(', ')}.</p>`}
-${processes.length === 0 ? html`<p>No process has written a heartbeat in the last 30 seconds.</p>` : processTable(processes, services.now())}</section>
-${jobTable(processes, services.now())}`,
+${haveDifferentVersions(processes, request.services.now()) && html`<p class="alert" role="alert">The processes have different versions: ${[...versions].join(', ')}.</p>`}
+${processes.length === 0 ? html`<p>No process has written a heartbeat in the last 30 seconds.</p>` : processTable(processes, request.services.now())}</section>
+${jobTable(processes, request.services.now())}`,
     })
   })
 
