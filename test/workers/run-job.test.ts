@@ -265,7 +265,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     })
 
     it('but drops one that a schedule adds again', async () => {
-      const schedule = { job: defineJob<object>()('notify', 'scheduled', { attempts: 1 }), every: 3_600_000 }
+      const schedule = { job: defineJob<object>()('notify', 'scheduled', { attempts: 1 }), intervalMs: 3_600_000 }
       await pod.jobs.keepSchedules('notify', [schedule])
       const states = ['waiting', 'delayed'] as const
       const [job] = (await Promise.all(states.map((state) => pod.jobs.list('notify', state, 0, 10)))).flat()
