@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type JobPage, listJobs } from '../../src/domain/operations/queues.js'
+import type { JobSummary } from '../../src/jobs/bullmq/job-summaries.js'
 import {
   countDeadLetters,
   countDeadLettersByEach,
@@ -13,6 +14,7 @@ import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { enqueueJob } from '../../src/jobs/outbox/enqueue-jobs.js'
 import type { JobContext } from '../../src/jobs/outbox/load-job.js'
 import { openSharedMetrics } from '../../src/operations/shared-metrics.js'
+import type { Services } from '../../src/services/services.js'
 import type { Handler } from '../../workers/run-job.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
@@ -207,6 +209,22 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
     expect((await page({ after: second.last })).ids).toEqual([ids[2]])
     expect((await page({ after: first.last })).ids).toEqual([ids[1]])
     expect((await page({ before: second.first })).ids).toEqual([ids[1]])
+  })
+
+  it('that failed in the same millisecond are listed after one of them that was deleted', async () => {
+    const jobs = ['a', 'b', 'c'].map((id) => ({ id, finishedAt: 1 }) as JobSummary)
+    const source = {
+      jobs: { ...pod.jobs, list: async (_queue, _state, from, count) => jobs.slice(from, from + count) } as Pick<
+        Services,
+        'jobs'
+      >['jobs'],
+    }
+    const page = async (where: Omit<JobPage, 'limit'>) =>
+      (await listJobs(source, 'notify', 'failed', { ...where, limit: 2 })).items.map(({ id }) => id)
+    const { last } = await listJobs(source, 'notify', 'failed', { limit: 2 })
+    jobs.splice(1, 1)
+
+    expect([await page({ after: last }), await page({ before: last })]).toEqual([['c'], ['a']])
   })
 
   it('run again when they are replayed, and are deleted', async () => {

@@ -232,6 +232,26 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
     await discardJobs(pod, actor, 'notify', { ...change, confirm: 'notify' })
   })
 
+  it('list the delayed jobs after a job that runs now, which changes the order of no other', async () => {
+    const delays = [1, 2, 3, 4, 5].map((hours) => hours * 3_600_000)
+    for (const delay of delays) await pod.jobs.add(countJob, { key: String(delay) }, { delay })
+    const page = async (where: Omit<JobPage, 'limit'> = {}) =>
+      listJobs(pod, 'notify', 'delayed', { ...where, limit: 2 })
+
+    const first = await page()
+    const second = await page({ after: first.last })
+    await (await pod.jobs.find('notify', second.items[1]?.id ?? ''))?.remove()
+    const third = await page({ after: second.last })
+    const fourth = await page({
+      after: third.items.length > 0 ? { id: 'gone', place: 4, finishedAt: null } : undefined,
+    })
+
+    const ids = [first, second, third].flatMap(({ items }) => items.map(({ id }) => id))
+    expect([ids.length, new Set(ids).size]).toEqual([5, 5])
+    expect([fourth.items, fourth.first?.id, fourth.last]).toEqual([[], 'gone', undefined])
+    await discardJobs(pod, actor, 'notify', { ...change, confirm: 'notify' })
+  })
+
   it('lose many inbound jobs by an operation, which continues after a crash and leaves jobs that were added later', async () => {
     await pod.jobs.pause('inbound')
     const accepted = { acceptedAt: new Date(0).toISOString(), messages: ['<xml/>'] }

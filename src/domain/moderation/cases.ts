@@ -68,6 +68,7 @@ export async function listModerationCases(
   const rows = await listCases(services.db, filter, excludedAuthorFor(actor), { ...page, limit: page.limit + 1 })
   const isBackward = page.after === undefined && page.before !== undefined
   const isCut = rows.length > page.limit
+  if (isBackward && !isCut) return listModerationCases(services, actor, filter, { limit: page.limit })
   const items = isBackward && isCut ? rows.slice(1) : rows.slice(0, page.limit)
   const [first, last] = [items[0], items.at(-1)]
   const ids = items.map(({ id }) => id)
@@ -78,7 +79,8 @@ export async function listModerationCases(
   }))
   return {
     items: casesWithActions,
-    previous: first && (isBackward ? isCut : page.after !== undefined) ? positionOfCase(first) : undefined,
+    // Without a case, the cases after the requested one have been closed: the page before it is still there.
+    previous: isBackward || page.after !== undefined ? (first ? positionOfCase(first) : page.after) : undefined,
     next: last && (isBackward || isCut) ? positionOfCase(last) : undefined,
   }
 }

@@ -121,7 +121,7 @@ export async function listJobs(
   return {
     items,
     last: jobList.length > count ? positionOf(items.length - 1) : undefined,
-    first: begin > 0 ? positionOf(0) : undefined,
+    first: begin > 0 ? (positionOf(0) ?? position) : undefined,
   }
 }
 

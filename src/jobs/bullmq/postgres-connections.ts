@@ -137,7 +137,7 @@ export class WorkerConnection extends RecoveringConnection {
   /** The client that holds the lock `WORKER_LOCK_SQL` for this worker, and the one that holds `NO_EVENTS_LOCK_SQL`. */
   #workerLockHolder: ListenClient | undefined
   #noEventsLockHolder: ListenClient | undefined
-  #lockAttempt: Promise<void> | undefined
+  #lockAttempt: { readonly client: ListenClient; readonly ended: Promise<void> } | undefined
   #retryLockAt = 0
   #leaving: Promise<void> | undefined
   readonly #listenAgain = () => this.emit('listenerinvalidated')
@@ -174,10 +174,14 @@ export class WorkerConnection extends RecoveringConnection {
 
   async #tryNoEventsLock(client: ListenClient): Promise<void> {
     if (client === this.#noEventsLockHolder) return
-    this.#lockAttempt ??= this.#lockOnce(client).finally(() => {
-      this.#lockAttempt = undefined
-    })
-    await this.#lockAttempt
+    // An attempt on a connection that was lost may not end soon.
+    if (this.#lockAttempt?.client !== client) this.#lockAttempt = { client, ended: this.#lockOnce(client) }
+    const attempt = this.#lockAttempt
+    try {
+      await attempt.ended
+    } finally {
+      if (this.#lockAttempt === attempt) this.#lockAttempt = undefined
+    }
   }
 
   async #lockOnce(client: ListenClient): Promise<void> {
@@ -194,7 +198,8 @@ export class WorkerConnection extends RecoveringConnection {
   }
 
   async #leave(): Promise<void> {
-    await Promise.race([this.#lockAttempt?.catch(() => undefined), pause(UNLOCK_TIMEOUT_MS, undefined, { ref: false })])
+    const attempt = this.#lockAttempt?.ended.catch(() => undefined)
+    await Promise.race([attempt, pause(UNLOCK_TIMEOUT_MS, undefined, { ref: false })])
     const unlocks = [`pg_advisory_unlock_shared(${WORKER_LOCK_SQL})`]
     if (this.#noEventsLockHolder === this.#workerLockHolder) unlocks.push(`pg_advisory_unlock(${NO_EVENTS_LOCK_SQL})`)
     // A closed connection holds no locks, and one that does not answer loses them when it is closed.

@@ -18,10 +18,13 @@ type Inspection = Pick<QueueInspection, 'list' | 'listIds' | 'stateOf'>
 
 /** Jobs whose ids are read at a time. */
 const IDS_READ = 1_000
+/** Failed jobs with the same end that are read at a time. */
+const FAILED_READ = 100
 
 /**
  * Finds the place of a job in its list now. For a job that has left the list, it is the place of the job that would follow: of failed
- * jobs by their end, of all others the first place, because jobs leave their lists in the order of the lists.
+ * jobs by their end; of waiting jobs the first place, because they leave the list in its order; of active and delayed jobs, which leave
+ * it in any order, the place where the job was.
  */
 export async function findPlace(
   jobs: Inspection,
@@ -30,7 +33,8 @@ export async function findPlace(
 ): Promise<{ readonly place: number; readonly isThere: boolean }> {
   if (list.state === 'failed') return findFailedPlace(jobs, list.queue, position)
   const place = (await jobs.stateOf(list.queue, position.id)) === list.state ? await search(jobs, list, position) : -1
-  return { place: Math.max(0, place), isThere: place !== -1 }
+  if (place !== -1) return { place, isThere: true }
+  return { place: list.state === 'waiting' ? 0 : position.place, isThere: false }
 }
 
 /** Jobs before a job leave the list: it moves to the front. Priorities may move it back. */
@@ -60,9 +64,12 @@ async function findFailedPlace(jobs: Inspection, queue: QueueName, { id, place, 
     if (((await endOf(middle)) ?? -1) > end) first = middle + 1
     else last = middle
   }
-  for (let at = first; ; at += 1) {
-    const [job] = await jobs.list(queue, 'failed', at, 1)
-    if (job === undefined || job.finishedAt !== end) return { place: first, isThere: false }
-    if (job.id === id) return { place: at, isThere: true }
+  for (let from = first; ; from += FAILED_READ) {
+    const read = await jobs.list(queue, 'failed', from, FAILED_READ)
+    const sameEnd = read.filter(({ finishedAt: each }) => each === end)
+    const index = sameEnd.findIndex((job) => job.id === id)
+    if (index !== -1) return { place: from + index, isThere: true }
+    const after = from + sameEnd.length
+    if (sameEnd.length < FAILED_READ) return { place: Math.min(Math.max(place, first), after), isThere: false }
   }
 }

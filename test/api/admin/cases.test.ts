@@ -410,6 +410,35 @@ describe('the list of cases', () => {
       expect([query, (await mod.get(`/cases?${query}`)).body.length]).toEqual([query, count])
     }
   })
+
+  it('has a filled first page, and a way back from its end, although cases of other pages were closed', async () => {
+    await api.pod.db('moderation_cases').delete()
+    const guids: string[] = []
+    for (const text of ['one', 'two', 'three', 'four']) {
+      guids.push(await publish(api, bob, { text, public: true }))
+      await report(alice, guids.at(-1))
+    }
+    const dismiss = async (...indexes: number[]) => {
+      for (const index of indexes) {
+        const { id } = await caseOf(guids[index])
+        expect((await mod.post(`/cases/${id}/dismiss`, { reason: 'No rule is broken.' })).status).toBe(200)
+      }
+    }
+    const listed = ({ body }: { body: { target: { guid: string } }[] }) =>
+      body.map(({ target }) => guids.indexOf(target.guid))
+
+    const first = await mod.get('/cases?state=open&per_page=2')
+    const second = await mod.get(first.links.next ?? '')
+    expect([listed(first), listed(second)]).toEqual([
+      [0, 1],
+      [2, 3],
+    ])
+    await dismiss(0)
+    expect(listed(await mod.get(second.links.previous ?? ''))).toEqual([1, 2])
+    await dismiss(2, 3)
+    const end = await mod.get(first.links.next ?? '')
+    expect([listed(end), listed(await mod.get(end.links.previous ?? ''))]).toEqual([[], [1]])
+  })
 })
 
 describe('private content', () => {

@@ -31,17 +31,14 @@ export const reportRoutes: FastifyPluginAsync = async (app) => {
   app.get('/admin/reports', { config, schema }, async (request, reply) => {
     const { actor } = request.console
     const query = queryIn(request)
+    const page = readCasePage(CASE_CURSOR.exec(queryText(request, 'cursor') ?? '') ?? undefined, pageItems)
     const [cases, waiting] = await Promise.all([
-      listModerationCases(
-        request.services,
-        actor,
-        filterOf(query),
-        readCasePage(CASE_CURSOR.exec(queryText(request, 'cursor') ?? '') ?? undefined, pageItems),
-      ),
+      listModerationCases(request.services, actor, filterOf(query), page),
       readOverview(request.services, actor),
     ])
     const isEmpty = cases.items.length === 0
-    const empty = isEmpty && query.state === undefined ? await noOpenReports(request) : 'No reports match.'
+    const isWholeList = query.state === undefined && page.after === undefined
+    const empty = isEmpty && isWholeList ? await noOpenReports(request) : 'No reports match.'
     const number = waiting.cases.open + waiting.cases.taken
     return sendConsolePage(request, reply, {
       title: `Reports: ${number === 0 ? 'none waiting' : `${formatCount(number)} waiting`}`,
