@@ -98,9 +98,8 @@ async function move({ to, again = false, ...output }: MoveCommandOptions): Promi
 
 async function applyMigrations(options: OutputOptions): Promise<void> {
   const appliedMigrations = await withDatabase(readConfig(process.env), async (db: Knex, url: string) => {
-    const names = await migrate(db)
-    await migrateQueue(url)
-    return names
+    await migrateQueue(url) // first: see migrateIfNew
+    return migrate(db)
   })
   print(options, { applied: appliedMigrations }, [
     ...appliedMigrations.map((name) => `applied ${name}`),

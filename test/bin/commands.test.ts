@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { findViewer } from '../../src/domain/accounts/viewers.js'
@@ -514,6 +515,17 @@ describe('the commands', { timeout: 180_000 }, () => {
       )
       const refused = await pod(['user', 'list'], there)
       expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/0001-people.*db migrate/) })
+
+      // Another process starts as soon as it finds the tables of the pod: those of the queue come first.
+      const client = new Client({ connectionString: own.url })
+      await client.connect()
+      await client.query('drop schema bullmq cascade; create table people ()')
+      expect(await pod(['db', 'migrate'], there)).toMatchObject({ code: 1 })
+      expect((await client.query(`select to_regclass('bullmq.job') is not null as found`)).rows).toEqual([
+        { found: true },
+      ])
+      await client.query('drop table people')
+      await client.end()
 
       expect(JSON.parse((await pod(['db', 'migrate', '--json'], there)).stdout)).toEqual({ applied: before.applied })
       expect(JSON.parse((await pod(['db', 'migrate', '--json'], there)).stdout)).toEqual({ applied: [] })
