@@ -365,7 +365,9 @@ it('rows beyond the days of the settings are removed once a day', async () => {
   await db('tombstones').insert({ targetType: 'Post', guid: newGuid(), deletedById: author.id, createdAt: OLD })
   await insert('outbox', { queue: 'outbound', name: 'dispatch', data: {}, failedAt: OLD })
 
-  expect(await continuePrune(pod, 20_000)).toEqual({ posts: 1, notifications: 1, dead: 1, tombstones: 1 })
+  const removedRows = await continuePrune(pod, 20_000)
+  expect(removedRows).toEqual({ posts: 1, notifications: 1, dead: 1, tombstones: 1 })
+  expect(Object.keys(removedRows)).toEqual(['dead', 'tombstones', 'notifications', 'posts']) // posts may need all the time
   expect(await db('notifications').where({ type: 'contacts_birthday' }).pluck('id')).toEqual([kept])
 
   await addOldPost()
@@ -406,6 +408,39 @@ it('the oldest dead letters of own work are removed beyond a number and beyond b
   expect(await left()).toEqual([2, [author.id], 2])
   expect(await continuePrune(pod, 20_000, { maxRows: 3, maxBytes: 49 })).toMatchObject({ dead: 2 })
   expect(await left()).toEqual([1, [], 2])
+})
+
+it('dead letters of one moment are removed only beyond the limits, and last those that become due again', async () => {
+  const retention = { posts: 0, withComments: false, notifications: 0, dead: 30, tombstones: 0 }
+  const pod = { ...test.pod, config: { ...test.pod.config, retention } }
+  const { db } = test.pod
+  await db('outbox').delete()
+  const podId = await insert('pods', { host: 'blocked.example', port: 443 })
+  const message = { record: 'profile', guid: newGuid(), entity: '', verb: 'create', public: true }
+  const messageId = await insert('outbound_messages', { ...message, senderId: local.personId })
+  const diedAt = new Date(Date.now() - 60_000)
+  const delivery = async (lastFault: string | null, createdAt = diedAt) => {
+    const { personId } = await addUserRow(test.pod, newGuid())
+    return insert('deliveries', { messageId, podId, personId, state: 'dead', diedAt, lastFault, createdAt })
+  }
+  const job = { queue: 'outbound', name: 'dispatch', data: {} }
+  await insert('outbox', { ...job, failedAt: diedAt })
+  const newJob = await insert('outbox', { ...job, failedAt: new Date() })
+  const revivable = [await delivery('pod_blocked'), await delivery('pod_asleep'), await delivery('pod_blocked')]
+  await delivery('pod_blocked', new Date(Date.now() - 15 * 86_400_000))
+  const refused = [await delivery(null), await delivery('http_status')]
+  const left = async () => [
+    await db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('id'),
+    await db('deliveries').where({ podId }).orderBy('id').pluck('id'),
+  ]
+
+  const limitTo = (maxRows: number) => continuePrune(pod, 20_000, { maxRows, maxBytes: 1_000 })
+  expect(await limitTo(6)).toEqual({ dead: 2 })
+  expect(await left()).toEqual([[newJob], [...revivable, ...refused]])
+  expect(await limitTo(5)).toEqual({ dead: 1 })
+  expect(await left()).toEqual([[newJob], [...revivable, refused[1]]])
+  expect(await limitTo(2)).toEqual({ dead: 3 })
+  expect(await left()).toEqual([[], revivable.slice(1)])
 })
 
 it('the metrics count removed rows, by command too, and the rows that the last daily run has found', async () => {

@@ -91,6 +91,9 @@ export async function prune(services: Pick<Services, 'db'>, options: PruneOption
 /** Categories whose old rows are found by an index, so that they need not wait for the next day. */
 const INDEXED: ReadonlySet<PruneCategory> = new Set(['dead', 'tombstones'])
 
+/** Dead letters come first: they have a bound, and many old posts need all the time of many runs. */
+const ORDER_OF_RUNS: readonly PruneCategory[] = ['dead', 'tombstones', 'notifications', 'posts']
+
 /**
  * Continues the daily removal of what the settings limit, for this number of milliseconds. Returns the number of removed rows by category.
  */
@@ -102,7 +105,7 @@ export async function continuePrune(
   const signal = AbortSignal.timeout(withinMs)
   const { withComments, notifications: notificationDays } = services.config.retention
   const removedRows: Partial<Record<PruneCategory, number>> = {}
-  for (const category of PRUNE_CATEGORIES) {
+  for (const category of ORDER_OF_RUNS) {
     const days = retentionDays(services.config, category)
     if (days === 0 || signal.aborted) continue
     const start = INDEXED.has(category) ? 0 : await findPruneStart(services.db, category)

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { changeRows, queryRow, queryRows } from '../database/database.js'
+import { DELIVERY_IS_EXPIRED_SQL } from '../outbound/delivery-conditions.js'
 import { DEAD_LETTER_LIMITS } from './limits.js'
 
 /** Rows with an age that no other row needs, by category. */
@@ -64,31 +65,54 @@ export async function deleteRows(db: Knex, category: RowCategory, days: number, 
   return 0
 }
 
-/** Given-up work of this pod. Received messages have their own bounds, so that other pods displace none of it. */
-const OWN_DEAD_LETTERS = [
-  {
-    ...{ table: 'outbox', time: 'failed_at', content: 'payload' },
-    where: `failed_at is not null and name not in ('receive-public', 'receive-private')`,
-  },
-  { table: 'deliveries', time: 'died_at', content: 'encrypted_envelope', where: `state = 'dead'` },
-] as const
+/** SQL condition of a delivery that the end of a block or of an absence makes due again (`reviveDeliveriesOfPods`). */
+const IS_REVIVABLE_SQL = `(last_fault is not null and last_fault in ('pod_blocked', 'pod_asleep') and not ${DELIVERY_IS_EXPIRED_SQL})`
 
 /**
- * Returns the time of the newest dead letter beyond the limits: it and all older ones are to be deleted. The indexes by time return the
- * newest rows of both tables. octet_length reads the size of a long text from its TOAST pointer.
+ * Given-up work of this pod. Received messages have their own bounds, so that other pods displace none of it. Deliveries that may become
+ * due again count, but are deleted last.
+ */
+const OWN_DEAD_LETTERS = [
+  {
+    ...{ table: 'outbox', time: 'failed_at', content: 'payload', isDeletedLast: false },
+    where: `failed_at is not null and name not in ('receive-public', 'receive-private')`,
+  },
+  {
+    ...{ table: 'deliveries', time: 'died_at', content: 'encrypted_envelope', isDeletedLast: false },
+    where: `state = 'dead' and not ${IS_REVIVABLE_SQL}`,
+  },
+  {
+    ...{ table: 'deliveries', time: 'died_at', content: 'encrypted_envelope', isDeletedLast: true },
+    where: `state = 'dead' and ${IS_REVIVABLE_SQL}`,
+  },
+] as const
+
+/** The place of a dead letter in the order of deletion. Many rows have the same time: a block gives up all deliveries at once. */
+export interface DeadLetterPosition {
+  /** Index in OWN_DEAD_LETTERS. */
+  readonly source: number
+  readonly time: Date
+  /** Database IDs, as the driver returns those of an expression. */
+  readonly id: string
+}
+
+/**
+ * Returns the position of the first dead letter beyond the limits: it and all that come before it in the order of deletion are to be
+ * deleted. The indexes by time return the newest rows of each source. octet_length reads the size of a long text from its TOAST pointer.
  */
 const DEAD_BEYOND_LIMITS_SQL = `
-  select time from (
-    select time, row_number() over latest as rank, sum(bytes) over latest as size
+  select source, time, id::text as id from (
+    select source, deleted_last, time, id, row_number() over kept as rank, sum(bytes) over kept as size
     from (${OWN_DEAD_LETTERS.map(
-      ({ table, time, content, where }) =>
-        `(select ${time} as time, coalesce(octet_length(${content}), 0) as bytes
-          from ${table} where ${where} order by ${time} desc limit :maxRows + 1)`,
+      ({ table, time, content, isDeletedLast, where }, source) =>
+        `(select ${source} as source, ${isDeletedLast} as deleted_last, ${time} as time, id,
+            coalesce(octet_length(${content}), 0) as bytes
+          from ${table} where ${where} order by ${time} desc, id desc limit :maxRows + 1)`,
     ).join(' union all ')}) as newest
-    window latest as (order by time desc rows unbounded preceding)
+    window kept as (order by deleted_last desc, time desc, source desc, id desc rows unbounded preceding)
   ) as ranked
   where rank > :maxRows or size > :maxBytes
-  order by time desc limit 1`
+  order by rank limit 1`
 
 export type DeadLetterLimits = { readonly [Name in keyof typeof DEAD_LETTER_LIMITS]: number }
 
@@ -96,24 +120,46 @@ export type DeadLetterLimits = { readonly [Name in keyof typeof DEAD_LETTER_LIMI
 export async function findDeadBeyondLimits(
   db: Knex,
   limits: DeadLetterLimits = DEAD_LETTER_LIMITS,
-): Promise<Date | undefined> {
-  const [row] = await queryRows<{ readonly time: Date }>(db, DEAD_BEYOND_LIMITS_SQL, { ...limits })
-  return row?.time
+): Promise<DeadLetterPosition | undefined> {
+  const [row] = await queryRows<DeadLetterPosition>(db, DEAD_BEYOND_LIMITS_SQL, { ...limits })
+  return row
 }
 
-/** Deletes at most `limit` dead letters of this pod's own work that are as old as `upTo` or older, and returns their number. */
-export async function deleteDeadUpTo(db: Knex, upTo: Date, limit: number): Promise<number> {
-  for (const { table, time, where } of OWN_DEAD_LETTERS) {
+/**
+ * Deletes at most `limit` dead letters of this pod's own work, the one at this position and those that come before it in the order of
+ * deletion, and returns their number.
+ */
+export async function deleteDeadUpTo(db: Knex, upTo: DeadLetterPosition, limit: number): Promise<number> {
+  for (const [source, { table, where }] of OWN_DEAD_LETTERS.entries()) {
+    const { sql, bindings } = upToSql(source, upTo)
     const rowCount = await changeRows(
       db,
       `delete from ${table} where ctid = any(array(
-         select ctid from ${table} where ${where} and ${time} <= ? limit ? for update skip locked
+         select ctid from ${table} where ${where} and ${sql} limit ? for update skip locked
        ))`,
-      [upTo, limit],
+      [...bindings, limit],
     )
     if (rowCount > 0) return rowCount
   }
   return 0
+}
+
+/** SQL condition on rows of a source: those up to the position, in the order of DEAD_BEYOND_LIMITS_SQL. */
+function upToSql(
+  source: number,
+  upTo: DeadLetterPosition,
+): { readonly sql: string; readonly bindings: readonly (string | Date)[] } {
+  const { time, isDeletedLast } = sourceAt(source)
+  const isLastReached = sourceAt(upTo.source).isDeletedLast
+  if (isDeletedLast !== isLastReached) return { sql: String(isLastReached), bindings: [] }
+  if (source === upTo.source) return { sql: `(${time}, id) <= (?, ?)`, bindings: [upTo.time, upTo.id] }
+  return { sql: `${time} ${source < upTo.source ? '<=' : '<'} ?`, bindings: [upTo.time] }
+}
+
+function sourceAt(source: number): (typeof OWN_DEAD_LETTERS)[number] {
+  const found = OWN_DEAD_LETTERS[source]
+  if (found === undefined) throw new RangeError(`There is no source ${source} of dead letters.`)
+  return found
 }
 
 function earlierOf(one: Date | null, other: Date | null): Date | null {
