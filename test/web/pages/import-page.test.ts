@@ -9,12 +9,14 @@ import { newGuid } from '../../../src/domain/new-guid.js'
 import { exportToFile } from '../../../src/federation/archives/export-archive.js'
 import { importFolder } from '../../../src/federation/archives/imports/begin-import.js'
 import { IMPORT_LIMITS } from '../../../src/federation/archives/limits.js'
+import { hidePosts, unhideContentRows } from '../../../src/persistence/moderation/hidden-content.js'
 import { IMPORT_TASKS } from '../../../workers/run-imports.js'
 import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
 import { addPost, showPost } from '../../support/databases/rows.js'
 import { archivedContact, archivedPost, archiveOf } from '../../support/federation/archives.js'
 import { postBy } from '../../support/federation/entities.js'
 import { addLocalUser } from '../../support/people/local-users.js'
+import { addRemotePerson } from '../../support/people/remote-people.js'
 import { type ConsolePod, startConsolePod } from '../../support/pods/console-pod.js'
 
 const never = new AbortController().signal
@@ -352,7 +354,14 @@ describe('the page of imports', () => {
     const { guid } = await addPost(opened, account)
     const other = await addLocalUser(opened, 'sharing')
     const shared = await addPost(opened, other, { public: false })
-    await showPost(opened, shared, account)
+    const hidden = await addPost(opened, other, { public: false })
+    for (const each of [shared, hidden]) await showPost(opened, each, account)
+    const [{ id: photoId }] = await opened
+      .db('photos')
+      .insert({ authorId: other.id, postId: hidden.id, guid: newGuid(), name: 'hidden.jpg', public: false })
+      .returning('id')
+    await opened.db('photo_visibilities').insert({ userId: account.userId, photoId })
+    await opened.db.transaction((transaction) => hidePosts(transaction, [hidden.id]))
     const [{ id: conversationId }] = await opened
       .db('conversations')
       .insert({ guid: newGuid(), authorId: account.id, subject: 'Soup' })
@@ -380,8 +389,37 @@ describe('the page of imports', () => {
     const { personId } = await opened.db('users').where({ id: userId }).first()
     expect(await opened.db('posts').where({ guid }).first()).toMatchObject({ authorId: personId })
     expect(await opened.db('post_visibilities').where({ postId: shared.id })).toMatchObject([{ userId }])
+    const shown = { postIds: [hidden.id], commentIds: [] }
+    await opened.db.transaction((transaction) => unhideContentRows(transaction, shown))
+    expect(await opened.db('post_visibilities').where({ postId: hidden.id, userId })).toHaveLength(1)
+    expect(await opened.db('photo_visibilities').where({ photoId, userId })).toHaveLength(1)
     expect(await opened.db('users').where({ id: account.userId }).first()).toMatchObject({ lockedAt: expect.any(Date) })
     expect(await opened.db('people').where({ id: account.id }).first()).toMatchObject({ closedAt: expect.any(Date) })
+  })
+
+  it('waits for the old pod while somebody else holds an unproven move of the account', async () => {
+    const { pod: opened } = pod
+    const keys = generateKeyPairSync('rsa', { modulusLength: 2048 })
+    const owner = { address: 'vera@old.example', privateKey: keys.privateKey }
+    const other = await addLocalUser(opened, 'claiming')
+    const move = { oldAddress: owner.address, newPersonId: other.id, signature: 'x', envelope: 'x' }
+    await opened.db('account_migrations').insert({ ...move, announceUntil: new Date() })
+    for (const end of ['failed', 'checked'] as const) {
+      expect((await upload({ archive: zipped(archiveOf(owner)) })).statusCode).toBe(303)
+      await work()
+      expect((await dan.visit('/settings/import')).body).toContain('The old pod does not answer.')
+      const [{ id }] = await uploads().where({ state: 'checking' })
+      if (end === 'checked') {
+        const publicKey = keys.publicKey.export({ type: 'spki', format: 'pem' }).toString()
+        await addRemotePerson(opened, owner.address, { publicKey })
+      }
+      await check()
+      expect(await uploads().where({ id }).first('state', 'error')).toEqual({
+        state: end,
+        error: end === 'failed' ? 'moved_elsewhere' : null,
+      })
+    }
+    expect((await uploads().where({ state: 'checked' }))[0].report.identity).toBe('proven')
   })
 
   it('imports content only with a move', async () => {

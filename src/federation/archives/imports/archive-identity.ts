@@ -29,19 +29,27 @@ export interface ArchiveIdentity {
   readonly personId: number | undefined
 }
 
+/** The old account of an archive, as its owner claims. */
+export interface ClaimedIdentity extends Pick<ArchiveOwner, 'address' | 'publicKey'> {
+  /**
+   * Whether there is a later attempt, when the pod of the old account may answer. Until the last one, an account that cannot be examined
+   * is unproven, also if an unproven move leads to another account: that move may be invented.
+   */
+  readonly hasLaterAttempt?: boolean
+}
+
 /** Finds out whose archive it is. Throws an `ArchiveError` if it belongs to another user or has moved to another account. */
 export async function identifyArchive(
   services: Services,
-  owner: Pick<ArchiveOwner, 'address' | 'publicKey'>,
+  { address, publicKey, hasLaterAttempt = false }: ClaimedIdentity,
   user: ImportingUser,
 ): Promise<ArchiveIdentity> {
-  const { address, publicKey } = owner
   const move = await findMoveOfPerson(services.db, address)
   const isMoveHere = Number(move?.newPersonId) === user.personId
   const isMoveElsewhere = move !== undefined && !isMoveHere
   if (isMoveElsewhere && move.isProven) throw movedElsewhere(address)
   const person = await findOldPerson(services, address)
-  if (isMoveElsewhere && person === undefined) throw movedElsewhere(address)
+  if (isMoveElsewhere && person === undefined && !hasLaterAttempt) throw movedElsewhere(address)
   if (person === undefined) return { state: isMoveHere ? 'moved_here' : 'unproven', personId: undefined }
   const isSame = person.id === user.personId
   if (!isSameKey(publicKey, person.publicKey)) {

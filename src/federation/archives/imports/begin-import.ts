@@ -24,7 +24,7 @@ import { type ArchiveOwner, readArchiveOwner } from '../reading/archive-owner.js
 import { readPhotoNames, readPhotosZip, requireZipSize } from '../reading/archive-photos.js'
 import { type EncryptedFilePath, openSealedFile } from '../reading/sealed-file.js'
 import { deleteSpool, type SpooledArchive, spoolArchive } from '../reading/spool-archive.js'
-import { type ArchiveIdentity, allowsContent, identifyArchive } from './archive-identity.js'
+import { type ArchiveIdentity, allowsContent, type ClaimedIdentity, identifyArchive } from './archive-identity.js'
 import { listDistinctAspectNames } from './aspect-names.js'
 import { countsOfFound } from './count-outcomes.js'
 
@@ -195,7 +195,7 @@ export async function storeImport(
 export async function identifyOrRecord(
   services: Services,
   actor: Actor,
-  owner: Pick<ArchiveOwner, 'address' | 'publicKey'>,
+  owner: ClaimedIdentity,
   user: ImportingUser,
 ): Promise<ArchiveIdentity> {
   try {

@@ -12,7 +12,13 @@ import { type ArchiveOwner, type ArchiveVersion, readArchiveOwner, readMembers }
 import { readPhotoNames, readPhotosZip, requireZipSize } from '../reading/archive-photos.js'
 import { readItems } from '../reading/items-of-version.js'
 import { type SpooledArchive, spooledBatches } from '../reading/spool-archive.js'
-import { allowsContent, allowsConversations, type IdentityState, identifyArchive } from './archive-identity.js'
+import {
+  allowsContent,
+  allowsConversations,
+  type ClaimedIdentity,
+  type IdentityState,
+  identifyArchive,
+} from './archive-identity.js'
 import { listDistinctAspectNames } from './aspect-names.js'
 import { addOutcomes, countsOfFound } from './count-outcomes.js'
 import type { ImportContext } from './import-context.js'
@@ -57,7 +63,7 @@ export type ArchiveWarning =
   | 'friendica_contacts'
   | 'old_pod_blocked'
 
-export interface CheckRequest {
+export interface CheckRequest extends Pick<ClaimedIdentity, 'hasLaterAttempt'> {
   readonly spooled: SpooledArchive
   readonly user: ImportingUser
   readonly photosFile: ArchiveFile | undefined
@@ -69,9 +75,9 @@ const REFUSED_NAMED = 100
 
 /** Reads a whole archive and says what an import would do. It looks up people and changes nothing else. */
 export async function checkArchive(services: Services, request: CheckRequest): Promise<ArchiveReport> {
-  const { spooled, user } = request
+  const { spooled, user, hasLaterAttempt = false } = request
   const owner = readArchiveOwner(spooled.values)
-  const identity = await identifyArchive(services, owner, user)
+  const identity = await identifyArchive(services, { ...owner, hasLaterAttempt }, user)
   const people = openPeopleFinder(services, IMPORT_LIMITS.lookupsOfCheckMs)
   const context: ImportContext = {
     services,

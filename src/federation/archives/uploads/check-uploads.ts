@@ -78,11 +78,12 @@ async function storeCheck(services: Services, upload: ImportUpload, signal: Abor
     reserve: (bytes) => reserveSplitBytes(services, upload, bytes),
   })
   const owner = readArchiveOwner(spooled.values)
-  await identifyOrRecord(services, SYSTEM_ACTOR, owner, user)
-  const report = presentReport(await checkArchive(services, { spooled, user, photosFile, signal }))
-  const summary = await readArchiveSummary(spooled, owner, photosFile === undefined ? 'none' : 'sealed')
   // The old pod may be away for a moment only.
-  const isFinal = report.identity !== 'unproven' || upload.attempts >= IMPORT_LIMITS.identityAttempts
+  const hasLaterAttempt = upload.attempts < IMPORT_LIMITS.identityAttempts
+  await identifyOrRecord(services, SYSTEM_ACTOR, { ...owner, hasLaterAttempt }, user)
+  const report = presentReport(await checkArchive(services, { spooled, user, photosFile, signal, hasLaterAttempt }))
+  const summary = await readArchiveSummary(spooled, owner, photosFile === undefined ? 'none' : 'sealed')
+  const isFinal = report.identity !== 'unproven' || !hasLaterAttempt
   const now = services.now()
   const pem = owner.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
   await changeUpload(services.db, id, {
