@@ -156,7 +156,11 @@ function setAuthorSql(kind: RecordKind): string {
   return `update ${RECORD_TABLES[kind].table} set author_id = :to where author_id = :from`
 }
 
-const READ_COLUMNS = { hidden_post_visibilities: 'post_id', photo_visibilities: 'photo_id' } as const
+const READ_COLUMNS = {
+  hidden_post_visibilities: 'post_id',
+  photo_visibilities: 'photo_id',
+  hidden_photo_visibilities: 'photo_id',
+} as const
 
 function readByOldSql(table: 'post_visibilities' | keyof typeof READ_COLUMNS): string {
   return `from users as old join ${table} on ${table}.user_id = old.id join users as new on new.person_id = :to
@@ -231,7 +235,7 @@ const moveReferences: readonly string[] = [
   `insert into post_visibilities (user_id, post_id, author_id, created_at)
    select new.id, post_id, author_id, post_visibilities.created_at
    ${readByOldSql('post_visibilities')} and author_id <> :to on conflict do nothing`,
-  ...(['hidden_post_visibilities', 'photo_visibilities'] as const).map(
+  ...(['hidden_post_visibilities', 'photo_visibilities', 'hidden_photo_visibilities'] as const).map(
     (table) =>
       `insert into ${table} (user_id, ${READ_COLUMNS[table]}) select new.id, ${READ_COLUMNS[table]}
        ${readByOldSql(table)} on conflict do nothing`,
