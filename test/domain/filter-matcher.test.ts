@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { commentDocument, messageDocument, postDocument } from '../../src/domain/moderation/filters/filter-document.js'
 import { compileFilters } from '../../src/domain/moderation/filters/filter-matcher.js'
 import { type NewFilter, readFilterRule } from '../../src/domain/moderation/filters/filters.js'
@@ -73,6 +73,13 @@ describe('a filter', () => {
     ['link_host', 'spam.example', 'https://sp%61m.example/', true],
     ['link_host', 'spam.example', 'https://spam.example%2Fa', true],
     ['link_host', 'spam.example', 'https://spam.example%20is', true],
+    ['link_host', 'spam.example', `https://${'%61'.repeat(60)}.${'%62'.repeat(40)}.spam.example/`, true],
+    ['link_host', 'spam.example', `https://${'%61'.repeat(260)}.spam.example/`, false],
+    ['link_host', 'spam.example', `https://${'%75'.repeat(1_000)}@%73pam.example/`, true],
+    ['link_host', 'spam.example', `https://${'%75'.repeat(1_000)}@www.a@spam.example%2Fa`, true],
+    ['link_host', 'spam.example', 'https://%77.%53pam.example/_www.%41.%53pam.example', true],
+    ['link_host', 'www.a.spam.example', 'https://%62.%63~www.%41.%53pam.example', true],
+    ['link_host', 'spam.example', 'https://spam.example%@', true],
     ['link_host', 'spam.example', '[spam.example](https://good.example)', false],
     ['link_prefix', 'https://shop.example/sale', '[x](http://shop&#46;example/sale/1)', true],
     ['link_prefix', 'https://shop.example/sale', 'http://shop.example/Sale/1', true],
@@ -87,6 +94,27 @@ describe('a filter', () => {
     for (const text of ['ca\u200bsino', 'ｃａｓｉｎｏ', '𝐜𝐚𝐬𝐢𝐧𝐨', 'cas\u00adino', 'CAS\u2060INO\ufe0f']) {
       expect([text, finds('word', 'casino', text)]).toEqual([text, true])
     }
+  })
+
+  describe('of links', () => {
+    afterEach(() => vi.restoreAllMocks())
+
+    it.each(['^www.%41@', '^www.%41%41%41%41@', '^www.%41', `${'^www.%41'.repeat(97)}@`, `${'^www.%41'.repeat(97)}/`])(
+      'decodes each character at most twice, in a text of %j',
+      (piece) => {
+        const text = piece.repeat(Math.ceil(65_535 / piece.length)).slice(0, 65_535)
+        const links = compile({ kind: 'link_host', value: 'spam.example' })
+        let decodedCharacters = 0
+        const readNumber = Number.parseInt
+        vi.spyOn(Number, 'parseInt').mockImplementation((digits, radix) => {
+          decodedCharacters += 1
+          return readNumber(digits, radix)
+        })
+
+        expect(idsIn(links, text)).toEqual([])
+        expect(decodedCharacters).toBeLessThanOrEqual(2 * (text.split('%').length - 1))
+      },
+    )
   })
 
   it('searches its fields only', () => {

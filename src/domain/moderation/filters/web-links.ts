@@ -13,39 +13,75 @@ const AUTHORITY_END = /[/?#\\,;!*&=+$]/g
 const LINK_END = /[\s<>"'()[\]{}|`]/g
 const USUAL_HOST = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)+$/
 const ENCODED_ASCII = /%[2-7][0-9a-f]/g
-const MAX_LINK_CHARACTERS = 2_048
+const MAX_REST_CHARACTERS = 2_048
 const MAX_HOST_CHARACTERS = 253
 /** With a trailing dot, a colon and a port. */
 const MAX_HOST_AND_PORT_CHARACTERS = MAX_HOST_CHARACTERS + 7
+/** Each character can be written as `%61`. */
+const MAX_ENCODED_CHARACTERS = 3 * MAX_HOST_AND_PORT_CHARACTERS
 
 /** All links of a text in normal form. Its ends of links are searched once, also where a link contains others. */
 export function readWebLinks(text: string): readonly WebLink[] {
   const links: WebLink[] = []
   const findAuthorityEnd = forwardSearch(AUTHORITY_END, text)
   const findLinkEnd = forwardSearch(LINK_END, text)
-  const findUserEnd = forwardSearch(/@/g, text)
+  const findPercent = forwardSearch(/%/g, text)
+  const findHostStart = hostStartSearch(text)
+  const decodeHost = hostDecoder(text)
+  let lastStart = -1
   for (const { 0: start, index } of text.matchAll(START)) {
     const from = start === 'www.' ? index : index + start.length
-    const end = Math.min(findLinkEnd(from), from + MAX_LINK_CHARACTERS)
-    const authorityEnd = Math.min(findAuthorityEnd(from), end)
-    if (authorityEnd - from > MAX_HOST_AND_PORT_CHARACTERS && findUserEnd(from) >= authorityEnd) continue
-    const rest = text.slice(authorityEnd, end).replaceAll('\\', '/')
-    for (const authority of readAuthorities(text.slice(from, authorityEnd))) {
-      const host = readHost(authority)
-      if (host !== undefined) links.push({ host, rest })
+    const linkEnd = findLinkEnd(from)
+    const authorityEnd = Math.min(findAuthorityEnd(from), linkEnd)
+    const percent = findPercent(from)
+    const hostStart = findHostStart(from, authorityEnd)
+    const isNew = hostStart !== lastStart && authorityEnd - hostStart <= MAX_ENCODED_CHARACTERS
+    if (isNew) lastStart = hostStart
+    // A written address without markup ends at a `%`. Browsers decode it in a host.
+    const names = [
+      ...(isNew || percent < hostStart ? [text.slice(from, Math.min(percent, authorityEnd))] : []),
+      ...(isNew && percent < authorityEnd ? [decodeHost(hostStart, authorityEnd)] : []),
+    ]
+    for (const host of names.map(readHost)) {
+      if (host === undefined) continue
+      const end = Math.min(linkEnd, authorityEnd + MAX_REST_CHARACTERS)
+      links.push({ host, rest: text.slice(authorityEnd, end).replaceAll('\\', '/') })
     }
   }
   return links
 }
 
-/** Browsers decode a `%` in a host; a written address without markup ends there. */
-function readAuthorities(written: string): readonly string[] {
-  const percent = written.indexOf('%')
-  if (percent === -1) return [written]
-  const decoded = written.replace(ENCODED_ASCII, (encoded) =>
-    String.fromCharCode(Number.parseInt(encoded.slice(1), 16)),
+/** Finds where the host of an authority begins, after its last `@`. The arguments of successive calls must not decrease. */
+function hostStartSearch(text: string): (from: number, authorityEnd: number) => number {
+  const findUserEnd = forwardSearch(/@/g, text)
+  let hostStart = 0
+  return (from, authorityEnd) => {
+    hostStart = Math.max(hostStart, from)
+    while (findUserEnd(hostStart) < authorityEnd) hostStart = findUserEnd(hostStart) + 1
+    return hostStart
+  }
+}
+
+/**
+ * Decodes hosts. Those with the same end are parts of each other: only what precedes the next one is decoded again, so that a text of many
+ * nested links takes linear time. The arguments of successive calls must not decrease.
+ */
+function hostDecoder(text: string): (start: number, end: number) => string {
+  let last = { start: 0, end: -1, decoded: '' }
+  return (start, end) => {
+    const decoded =
+      end === last.end
+        ? last.decoded.slice(decodeAscii(text.slice(last.start, start)).length)
+        : decodeAscii(text.slice(start, end))
+    last = { start, end, decoded }
+    return decoded
+  }
+}
+
+function decodeAscii(encoded: string): string {
+  return encoded.replace(ENCODED_ASCII, (character) =>
+    String.fromCharCode(Number.parseInt(character.slice(1), 16)).toLowerCase(),
   )
-  return [decoded.toLowerCase(), written.slice(0, percent)]
 }
 
 /** The host of an authority: without user, port, trailing dot and the `_` of Markdown, in ASCII. */
