@@ -105,7 +105,7 @@ export function dropAudited(
   return changeAudited(services, actor, 'drop', change)
 }
 
-/** Drops dead letters after a confirmation of their number. */
+/** Drops dead letters after a confirmation of their number. Without any, those that come in the meantime stay. */
 export async function dropConfirmed(
   services: OperationsServices,
   actor: Actor,
@@ -114,7 +114,8 @@ export async function dropConfirmed(
   requirePower(actor, 'administration')
   requireReason(change)
   const chosenCount = await countChosenDeadLetters(services, change.filter)
-  if (chosenCount > 0 && confirm !== String(chosenCount)) {
+  if (chosenCount === 0) return { count: 0 }
+  if (confirm !== String(chosenCount)) {
     throw new Refusal('confirmation_needed', `Set confirm to ${chosenCount} to delete the dead letters.`, {
       details: { preview: { dead_letters: chosenCount } },
     })

@@ -98,7 +98,7 @@ export function releaseQuarantine(
   return changeQuarantine(services, actor, RELEASE, { ...change, fault: 'Filtered' })
 }
 
-/** Deletes rejected messages, after a confirmation of their number. */
+/** Deletes rejected messages, after a confirmation of their number. Without any, those that come in the meantime stay. */
 export async function dropQuarantine(
   services: OperationsServices,
   actor: Actor,
@@ -108,7 +108,8 @@ export async function dropQuarantine(
   const { reason, ...filter } = change
   requireReason({ reason })
   const quarantinedRows = await countQuarantined(services.db, filter)
-  if (quarantinedRows > 0 && confirm !== String(quarantinedRows)) {
+  if (quarantinedRows === 0) return { count: 0 }
+  if (confirm !== String(quarantinedRows)) {
     throw new Refusal('confirmation_needed', `Set confirm to ${quarantinedRows} to delete the messages.`, {
       details: { preview: { messages: quarantinedRows } },
     })

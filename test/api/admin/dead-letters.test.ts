@@ -1,9 +1,11 @@
 import { createPrivateKey } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
-import { deadLetterTaskHandlers } from '../../../src/domain/operations/dead-letters.js'
+import { deadLetterTaskHandlers, dropConfirmed } from '../../../src/domain/operations/dead-letters.js'
 import { signMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
 import { statementsDuring } from '../../support/assertions/statement-count.js'
+import { changeAfterQuery } from '../../support/databases/after-query.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
 import { type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
@@ -199,6 +201,14 @@ describe('dead letters', () => {
     expect(drop.body).toMatchObject({ reason: 'confirmation_needed', preview: { dead_letters: 2 } })
     expect((await adm.post('/dead_letters/drop', { ids, reason, confirm: '2' })).body).toEqual({ count: 2 })
     expect(await list()).toEqual([])
+  })
+
+  it('are not deleted without a confirmation if they come after the count', async () => {
+    changeAfterQuery(api.pod, '"outbox"', seed)
+    const choice = { filter: { queue: 'inbound' as const }, reason }
+    expect(await dropConfirmed(api.pod, COMMAND_ACTOR, choice)).toEqual({ count: 0 })
+
+    expect(await list('?queue=inbound')).toHaveLength(1)
   })
 
   describe('beyond 1 000', () => {

@@ -2,7 +2,11 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { reloadFilters } from '../../../src/domain/moderation/filters/active-filters.js'
-import { quarantineTaskHandlers, readQuarantinedPayload } from '../../../src/domain/operations/quarantine.js'
+import {
+  dropQuarantine,
+  quarantineTaskHandlers,
+  readQuarantinedPayload,
+} from '../../../src/domain/operations/quarantine.js'
 import type { InboundMessage } from '../../../src/federation/inbound/batch.js'
 import { QUARANTINE_LIMITS } from '../../../src/federation/inbound/limits.js'
 import { type QuarantineLimits, quarantineRejected } from '../../../src/federation/inbound/quarantine.js'
@@ -11,6 +15,7 @@ import { giveUpOutboxRow, resumeOverdue } from '../../../src/jobs/waiting/resume
 import { insertQuarantined } from '../../../src/persistence/inbound/quarantine.js'
 import { createMessageReader } from '../../../workers/messages-of-job.js'
 import { statementsDuring } from '../../support/assertions/statement-count.js'
+import { changeAfterQuery } from '../../support/databases/after-query.js'
 import { commentBy, postBy } from '../../support/federation/entities.js'
 import { type FakePerson, type FakePods, startFakePods } from '../../support/federation/fake-pods.js'
 import { privateMessage, publicMessage } from '../../support/federation/inbound-messages.js'
@@ -230,6 +235,13 @@ describe('a rejected message', () => {
     expect((await adm.post('/quarantine/drop', { ...choice, confirm: '2' })).body).toEqual({ count: 2 })
     expect(await listed()).toEqual([])
     expect((await adm.get('/audit?action=quarantine.drop')).body).toMatchObject([{ after: { count: 2 } }])
+  })
+
+  it('is not deleted without a confirmation if it comes after the count', async () => {
+    changeAfterQuery(api.pod, '"quarantine"', () => receive(forged()))
+    expect(await dropQuarantine(api.pod, COMMAND_ACTOR, { host: 'far.example', reason })).toEqual({ count: 0 })
+
+    expect(await listed()).toHaveLength(1)
   })
 })
 
