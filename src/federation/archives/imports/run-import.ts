@@ -28,11 +28,11 @@ import { refreshStreamsOfPerson } from '../../../persistence/people/move-person.
 import { ArchiveError, type ArchiveFault } from '../../../protocol/archives/archive-fault.js'
 import { DAY_MS } from '../../../protocol/durations.js'
 import { readPrivateKey } from '../../../protocol/signatures/rsa.js'
-import type { Services } from '../../../services/services.js'
+import { type Services, withTransaction } from '../../../services/services.js'
 import { IMPORT_LIMITS } from '../limits.js'
 import { announceMove } from '../moves/announce-move.js'
 import { applyEarlierMoves, listEarlierMoves, verifyEarlierMoves } from '../moves/earlier-moves.js'
-import { applyMove, requireMovable, signMove } from '../moves/move-account.js'
+import { applyMove, signMove } from '../moves/move-account.js'
 import { readItems } from '../reading/items-of-version.js'
 import { deleteSpool, spooledBatches } from '../reading/spool-archive.js'
 import { importFolder, openPhotosOf } from './begin-import.js'
@@ -296,31 +296,26 @@ class ImportRun {
     this.#counts = await this.#services.db.transaction((transaction) => this.#save(transaction, phase, lines, outcomes))
   }
 
-  /** The old account moves on this pod. Afterwards the move cannot be undone, because the key of the archive is deleted. */
+  /** The old account moves on this pod, and the profile that other pods get with the move changes. Afterwards the move cannot be undone, because the key of the archive is deleted. */
   async #move(): Promise<void> {
     const { sealedKey, userId, oldAddress } = this.#import
     if (sealedKey === null) return // an earlier attempt has signed it
     const oldKey = readPrivateKey(this.#services.secrets.decrypt(sealedKey, `user ${userId}`))
     if (oldKey === undefined) throw new Error('The key of the archive cannot be parsed.')
-    await requireMovable(this.#services.db, { oldAddress, oldKey, newPersonId: this.#context.user.personId })
-    await this.#importProfile('move')
-    const move = await signMove(this.#services, {
-      user: this.#context.user,
-      oldAddress,
-      oldKey,
-      remotePhotoPath: await this.#photoPath(),
-    })
+    // This may discover the old account, whose key is compared in the transaction.
     const earlier = await verifyEarlierMoves(this.#context, importFolder(this.#services, this.#import), oldKey)
-    const { newPersonId, announceUntil } = move
-    await inRequestTransaction(this.#services, async (transaction) => {
-      await applyEarlierMoves(this.#services, transaction, earlier, {
-        newPersonId,
-        announceUntil,
-        now: this.#services.now(),
-      })
-      await applyMove(this.#services, transaction, { ...move, oldKey }, this.#services.now())
+    const remotePhotoPath = await this.#photoPath()
+    this.#counts = await inRequestTransaction(this.#services, async (transaction) => {
+      const counts = await this.#importProfile(transaction, 'move')
+      const services = withTransaction(this.#services, transaction)
+      const move = await signMove(services, { user: this.#context.user, oldAddress, oldKey, remotePhotoPath })
+      const { newPersonId, announceUntil } = move
+      const now = this.#services.now()
+      await applyEarlierMoves(services, transaction, earlier, { newPersonId, announceUntil, now })
+      await applyMove(services, transaction, { ...move, oldKey }, now)
       if (!(await deleteImportKey(transaction, this.#import.id))) throw new ImportStopped()
       await deleteChanges(transaction, this.#import.id)
+      return counts
     })
     this.#context = await withEarlierAddresses(this.#context, this.#import)
   }
@@ -357,17 +352,16 @@ class ImportRun {
     return guid
   }
 
-  async #importProfile(phase: 'move' | 'settings'): Promise<void> {
+  /** Returns the counts that hold after the commit. */
+  async #importProfile(transaction: Knex.Transaction, phase: 'move' | 'settings'): Promise<ImportCounts> {
     const { options, header } = this.#import
-    if (!options.profile) return
-    this.#counts = await inRequestTransaction(this.#services, async (transaction) => {
-      const reason = await importProfile(this.#context, transaction, Object(header['profile']))
-      if (reason === undefined) await showProfilePicture(this.#context, transaction, Object(header['profile']))
-      const profileItem = { section: 'profile', position: 0, ref: 'profile', reason: reason ?? null } as const
-      if (!isUncounted(this.#counts.profile)) return this.#counts // a repetition
-      const itemOutcome = { ...profileItem, outcome: reason === undefined ? 'imported' : 'refused' } as const
-      return this.#save(transaction, phase, 0, [itemOutcome])
-    })
+    if (!options.profile) return this.#counts
+    const reason = await importProfile(this.#context, transaction, Object(header['profile']))
+    if (reason === undefined) await showProfilePicture(this.#context, transaction, Object(header['profile']))
+    const profileItem = { section: 'profile', position: 0, ref: 'profile', reason: reason ?? null } as const
+    if (!isUncounted(this.#counts.profile)) return this.#counts // a repetition
+    const itemOutcome = { ...profileItem, outcome: reason === undefined ? 'imported' : 'refused' } as const
+    return this.#save(transaction, phase, 0, [itemOutcome])
   }
 
   async #marks(): Promise<void> {
@@ -388,7 +382,11 @@ class ImportRun {
 
   async #settings(): Promise<void> {
     const { options, header } = this.#import
-    if (!options.move) await this.#importProfile('settings')
+    if (!options.move) {
+      this.#counts = await inRequestTransaction(this.#services, (transaction) =>
+        this.#importProfile(transaction, 'settings'),
+      )
+    }
     if (!options.settings || !isUncounted(this.#counts.settings)) return
     this.#counts = await inRequestTransaction(this.#services, async (transaction) => {
       await importSettings(this.#context, transaction, header)

@@ -63,7 +63,7 @@ export async function signMove(
  * Whether a move is applied already, and the old account if this pod knows it. Throws an `ArchiveError` if it belongs to another user or
  * has moved to another account: it may have become known since the import began.
  */
-export async function requireMovable(
+async function requireMovable(
   db: Knex,
   { oldAddress, oldKey, newPersonId }: Pick<MoveRequest, 'oldAddress' | 'oldKey'> & Pick<AccountMove, 'newPersonId'>,
 ): Promise<{ readonly isApplied: boolean; readonly old: Person | undefined }> {
