@@ -2,9 +2,7 @@ import { extname } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import type { Config } from '../src/config/config.js'
 import { readSoftware } from '../src/config/software.js'
-import { deleteExpiredExports } from '../src/domain/archives/exports.js'
 import { startFilterLoader } from '../src/domain/moderation/filters/active-filters.js'
-import { makeWaitingExports } from '../src/federation/archives/make-exports.js'
 import { registerReceiveMetrics } from '../src/federation/inbound/receive-metrics.js'
 import { registerDeliveryMetrics } from '../src/federation/outbound/delivery-metrics.js'
 import { startHeartbeat } from '../src/jobs/operations/heartbeat.js'
@@ -34,6 +32,7 @@ import { photoHandlers, startUploadSweeper } from './handlers/photos.js'
 import { openUnverifiedFetchHandlers } from './handlers/unverified-fetch.js'
 import { registerJobMetrics } from './job-metrics.js'
 import { localDelivery, localHandlers } from './local-runs/local-handlers.js'
+import { startExports } from './run-exports.js'
 import { startImports } from './run-imports.js'
 import { runPeriodically } from './run-periodically.js'
 import { type RunningWorkers, startWorkers, type WorkersHealth } from './start-workers.js'
@@ -45,8 +44,6 @@ import { startWatchdog } from './watchdog.js'
 const UPDATE_CHECK_INTERVAL_MS = 3_600_000
 /** The checks of six hours are made by one of all workers. */
 const SHARED_CHECKS_INTERVAL_MS = 300_000
-/** An export is a private request of one person, and takes longer than jobs may. */
-const EXPORT_POLL_INTERVAL_MS = 20_000
 
 /**
  * The heap grows by half between two full garbage collections, not to four times its size. Deliveries to hundreds of pods live for some
@@ -146,18 +143,6 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
 function startBackups(services: Services): { stop(): Promise<void> } {
   const program = new URL(`../bin/pod${extname(import.meta.url)}`, import.meta.url)
   return runPeriodically(60_000, (stopping) => makeDueBackup(services, program, stopping))
-}
-
-/** Looks for exports to make, and for those whose time is over. */
-function startExports(services: Services): { stop(): Promise<void> } {
-  return runPeriodically(EXPORT_POLL_INTERVAL_MS, async (stopping) => {
-    try {
-      await makeWaitingExports(services, stopping)
-      await deleteExpiredExports(services)
-    } catch (err) {
-      services.log.debug({ err }, 'exports not read') // an outage has its own log lines
-    }
-  })
 }
 
 /** An unavailable queue does not stop the process: the workers start when it answers. */

@@ -18,9 +18,13 @@ type ImportTask = (services: Services, stopping: AbortSignal) => Promise<void>
 /** Checks uploaded archives, runs imports and tries items again, and announces accounts that have moved to this pod. */
 export const IMPORT_TASKS: readonly ImportTask[] = [checkArchives, runImports, retryImports, announceMoves]
 
-/** Runs each task by itself: a long check, or an import of people on slow pods, does not delay the others. */
+/**
+ * Runs each task by itself: a long check, or an import of people on slow pods, does not delay the others. An isolated copy runs none: it
+ * may share the folder of its original.
+ */
 export function startImports(services: Services): { stop(): Promise<void> } {
-  const loops = IMPORT_TASKS.map((task) => runPeriodically(POLL_INTERVAL_MS, (stopping) => task(services, stopping)))
+  const tasks = services.config.isolated ? [] : IMPORT_TASKS
+  const loops = tasks.map((task) => runPeriodically(POLL_INTERVAL_MS, (stopping) => task(services, stopping)))
   return {
     async stop() {
       await Promise.all(loops.map((loop) => loop.stop()))

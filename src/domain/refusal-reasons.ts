@@ -64,6 +64,7 @@ export const API_REFUSALS = {
 
   // Exports of an account
   page_only: 'A token cannot get the private key: use the page `/settings/export`.',
+  isolated_copy: 'This copy of the pod is isolated: it makes no exports.',
   export_not_found: 'You have no export with this id.',
   export_running: 'An export of this kind is being made already.',
   export_not_ready: 'The export is not finished.',

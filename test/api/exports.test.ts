@@ -6,6 +6,7 @@ import type { Scope } from '../../src/domain/accounts/scopes.js'
 import { deleteExpiredExports } from '../../src/domain/archives/exports.js'
 import { ARCHIVE_LIMITS } from '../../src/domain/archives/limits.js'
 import { makeWaitingExports } from '../../src/federation/archives/make-exports.js'
+import { startExports } from '../../workers/run-exports.js'
 import { addImport } from '../support/databases/rows.js'
 import { type ApiPerson, expectError } from '../support/pods/api-pod.js'
 import { type PhotoPod, startPhotoPod } from '../support/pods/photo-pod.js'
@@ -170,6 +171,25 @@ describe('exports', () => {
     expect(await state(second)).toBe('expired')
     expect((await download(second)).statusCode).toBe(410)
     expect(await api.pod.pictures.openExport(second)).toBeUndefined()
+  })
+
+  it('are neither made nor deleted by an isolated copy, which may have the folder of its original', async () => {
+    const { id } = (await request('copy')).body
+    await make()
+    await api.pod.db('exports').update({ expiresAt: new Date(0) })
+    const row = () => api.pod.db('exports').first('state', 'expiresAt')
+    const before = await row()
+    Object.assign(api.pod.config, { isolated: true })
+    try {
+      const exports = startExports(api.pod)
+      await exports.stop()
+      expect(await row()).toEqual(before)
+      const refused = await request('photos')
+      expect([refused.status, refused.body]).toEqual([403, expect.objectContaining({ reason: 'isolated_copy' })])
+    } finally {
+      Object.assign(api.pod.config, { isolated: false })
+    }
+    expect(await api.pod.pictures.openExport(id)).toBeDefined()
   })
 
   it('end with a new password: an earlier file is deleted, and an earlier request makes none', async () => {

@@ -3,6 +3,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
+import { requireOriginalPod } from '../../../src/domain/archives/require-original.js'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { csvLine } from '../../../src/domain/moderation/csv.js'
 import { beginImport, findImportOfFile } from '../../../src/federation/archives/imports/begin-import.js'
@@ -105,7 +106,8 @@ async function checkFile(file: string, options: CheckOptions): Promise<void> {
     withPod(async (services) => {
       const user = options.for === undefined ? NO_ACCOUNT : await requireUser(services, options.for)
       const folder = join(services.config.uploadsDir, 'imports', `${CHECK_FOLDER}${randomUUID()}`)
-      await deleteAbandonedChecks(dirname(folder))
+      // The folder may be that of the original of a copy.
+      if (!services.config.isolated) await deleteAbandonedChecks(dirname(folder))
       try {
         const spooled = await spoolArchive(await openPlainFile(file), {
           folder,
@@ -151,6 +153,7 @@ async function importFile(file: string, options: ImportCommandOptions): Promise<
     'The import continues where it stopped: in a worker of the running pod, or when you run the same command again.'
   const done = await runInterruptible(later, (signal) =>
     withPod(async (services) => {
+      requireOriginalPod(services)
       const user = await requireUser(services, options.as)
       if (services.config.imports === 'off') throw new CommandError('Imports are off: set IMPORTS to on or operator.')
       const archiveImport =

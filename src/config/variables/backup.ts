@@ -31,7 +31,7 @@ export const BACKUP_VARIABLES = {
   ),
   ISOLATED: setting(
     choice(['true', 'false'], 'false'),
-    '`true`: for a restored copy alongside the original. The pod sends no request to other pods, delivers nothing, runs no schedules, deletes no pictures and ignores `DATABASE_READ_URL`. It does not start while the original runs on the same database; `UPLOADS_DIR` must be in `DATA_DIR`; `HOST` must be an address of this machine (`127.0.0.1`, `::1`) or a socket. `/health/ready` and every page show this',
+    '`true`: for a restored copy alongside the original. The pod sends no request to other pods, delivers nothing, runs no schedules, deletes no pictures, makes no exports, imports no archives and ignores `DATABASE_READ_URL`. It does not start while the original runs on the same database; `UPLOADS_DIR` must be in `DATA_DIR`; `HOST` must be an address of this machine (`127.0.0.1`, `::1`) or a socket. `/health/ready` and every page show this',
   ),
   BACKUP_TO: setting(
     { type: 'string', minLength: 1, description: 'the path of a folder, or s3://bucket/prefix' },

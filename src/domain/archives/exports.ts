@@ -22,15 +22,17 @@ import { enqueueAccountMail } from '../mail/enqueue-mail.js'
 import { newGuid } from '../new-guid.js'
 import { Refusal } from '../refusals.js'
 import { ARCHIVE_LIMITS } from './limits.js'
+import { requireOriginalPod } from './require-original.js'
 
 export { EXPORT_KINDS, type Export, type ExportKind, exportFile }
 
 /** Requests an export. A worker creates it; the file of an older one of the same kind is deleted. */
 export async function requestExport(
-  services: Pick<Services, 'db' | 'requestContext' | 'now'>,
+  services: Pick<Services, 'config' | 'db' | 'requestContext' | 'now'>,
   viewer: Viewer,
   kind: ExportKind,
 ): Promise<Export> {
+  requireOriginalPod(services)
   const now = services.now()
   const { userId } = viewer
   return inRequestTransaction(services, async (transaction) => {

@@ -133,6 +133,8 @@ export const COMMON = {
   'refusal.export_running': 'Ein solcher Export wird gerade schon erstellt.',
   'refusal.too_many_exports': 'Du hast heute zu viele Exporte angefordert. Bitte versuch es später noch einmal.',
   'refusal.export_kind': 'Wähle, was exportiert werden soll.',
+  'refusal.isolated_copy':
+    'Diese Kopie des Pods ist isoliert: Sie erstellt keine Exporte und importiert keine Archive.',
   'refusal.imports_off': 'Nur der Betreiber dieses Pods kann Archive importieren.',
   'refusal.upload_running': 'Du hast schon ein Archiv hochgeladen. Importiere es, oder lösche zuerst seine Dateien.',
   'refusal.upload_missing': 'Wähle die Datei eines Archivs.',

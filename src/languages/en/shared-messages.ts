@@ -129,6 +129,7 @@ export const COMMON = {
   'refusal.export_running': 'An export of this kind is being made already.',
   'refusal.too_many_exports': 'You have requested too many exports today. Please try again later.',
   'refusal.export_kind': 'Choose what to export.',
+  'refusal.isolated_copy': 'This copy of the pod is isolated: it neither makes exports nor imports archives.',
   'refusal.imports_off': 'Only the operator of this pod can import archives.',
   'refusal.upload_running': 'You have already uploaded an archive. Import it, or delete its files first.',
   'refusal.upload_missing': 'Choose the file of an archive.',

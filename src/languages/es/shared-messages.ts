@@ -132,6 +132,7 @@ export const COMMON = {
   'refusal.export_running': 'Ya se está preparando una exportación de este tipo.',
   'refusal.too_many_exports': 'Hoy has pedido demasiadas exportaciones. Inténtalo de nuevo más tarde.',
   'refusal.export_kind': 'Elige qué quieres exportar.',
+  'refusal.isolated_copy': 'Esta copia del pod está aislada: no prepara exportaciones ni importa archivos.',
   'refusal.imports_off': 'Solo el operador de este pod puede importar archivos.',
   'refusal.upload_running': 'Ya has subido un archivo. Impórtalo o elimínalo antes.',
   'refusal.upload_missing': 'Elige el archivo de una cuenta.',

@@ -134,6 +134,8 @@ export const COMMON = {
   'refusal.export_running': 'Une exportation de ce type est déjà en cours.',
   'refusal.too_many_exports': 'Vous avez demandé trop d’exportations aujourd’hui. Veuillez réessayer plus tard.',
   'refusal.export_kind': 'Choisissez ce qu’il faut exporter.',
+  'refusal.isolated_copy':
+    'Cette copie du pod est isolée : elle ne crée pas d’exportations et n’importe pas d’archives.',
   'refusal.imports_off': 'Seul l’opérateur de ce pod peut importer des archives.',
   'refusal.upload_running': 'Vous avez déjà envoyé une archive. Importez-la ou supprimez d’abord ses fichiers.',
   'refusal.upload_missing': 'Choisissez le fichier d’une archive.',

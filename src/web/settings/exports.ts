@@ -36,7 +36,7 @@ export const exportPageRoutes: FastifyPluginAsync = async (app) => {
   app.post(PATH, withProof, async (request, reply) => {
     const kind = KINDS.find((known) => known === formText(request, 'kind'))
     const { t, viewer } = request.signedIn
-    const fields = { too_many_exports: 'kind', export_running: 'kind' }
+    const fields = { isolated_copy: 'kind', too_many_exports: 'kind', export_running: 'kind' }
     const errors =
       kind === undefined
         ? [{ field: 'kind', message: t('refusal.export_kind') }]

@@ -10,7 +10,7 @@ import { exportToFile } from '../../../src/federation/archives/export-archive.js
 import { importFolder } from '../../../src/federation/archives/imports/begin-import.js'
 import { IMPORT_LIMITS } from '../../../src/federation/archives/limits.js'
 import { hidePosts, unhideContentRows } from '../../../src/persistence/moderation/hidden-content.js'
-import { IMPORT_TASKS } from '../../../workers/run-imports.js'
+import { IMPORT_TASKS, startImports } from '../../../workers/run-imports.js'
 import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
 import { addPost, showPost } from '../../support/databases/rows.js'
 import { archivedContact, archivedPost, archiveOf } from '../../support/federation/archives.js'
@@ -151,6 +151,32 @@ describe('the page of imports', () => {
     }
     expect(await uploads()).toMatchObject([{ state: 'expired', sealedKey: null }])
     expect((await readdir(join(folder, 'imports'))).filter((name) => name === uid)).toEqual([])
+  })
+
+  it('changes no file in an isolated copy, which may have the folder of its original', async () => {
+    await upload({ archive: zipped(archive()) })
+    const token = await tokenOf(dan)
+    const [{ uid, state }] = await uploads()
+    Object.assign(pod.pod.config, { isolated: true })
+    try {
+      pod.later(7.1 * 86_400)
+      await startImports(pod.pod).stop()
+      pod.later(-7.1 * 86_400)
+      expect(await uploads()).toMatchObject([{ uid, state }])
+      await dan.submit({}, '/settings/import/drop')
+      expect(dan.page.statusCode).toBe(422)
+      expect(dan.page.body).toContain(
+        'This copy of the pod is isolated: it neither makes exports nor imports archives.',
+      )
+      const url = `/settings/import/parts?form=${token}&file=archive&offset=0`
+      const headers = { cookie: cookiesOf(dan), 'content-type': 'application/octet-stream' }
+      const part = await pod.inject({ method: 'POST', url, headers, payload: Buffer.from('other') })
+      expect([part.statusCode, part.json()]).toEqual([403, { reason: 'isolated_copy' }])
+    } finally {
+      Object.assign(pod.pod.config, { isolated: false })
+    }
+    expect(await uploads()).toMatchObject([{ uid, state }])
+    expect(await readdir(join(folder, 'imports', 'uploads', uid))).toContain('archive')
   })
 
   it('refuses an archive that is none, names the reason, and takes the next one', async () => {

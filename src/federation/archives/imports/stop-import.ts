@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { requireOriginalPod } from '../../../domain/archives/require-original.js'
 import { importedPhotoName } from '../../../domain/photos/imported-photos.js'
 import { listPhotoFiles } from '../../../domain/photos/photos.js'
 import { Refusal } from '../../../domain/refusals.js'
@@ -42,6 +43,7 @@ export async function pauseImport(
 
 /** Cancels an import before the move, and undoes its changes. Nothing is sent, because nothing was sent before. */
 export async function cancelImport(services: Services, user: ImportingUser, uid: string): Promise<void> {
+  requireOriginalPod(services)
   const { userId } = user
   const files = await inRequestTransaction(services, async (transaction) => {
     const archiveImport = await requireUnfinished(transaction, { userId, uid })

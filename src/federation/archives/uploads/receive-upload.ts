@@ -1,5 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { requireOriginalPod } from '../../../domain/archives/require-original.js'
 import { newGuid } from '../../../domain/new-guid.js'
 import { Refusal } from '../../../domain/refusals.js'
 import { hasCode } from '../../../errors/thrown.js'
@@ -34,8 +35,9 @@ import {
 } from './upload-space.js'
 
 /** Throws unless users may import archives themselves. */
-export function requireImportsOn({ config }: Pick<Services, 'config'>): void {
-  if (config.imports === 'on') return
+export function requireImportsOn(services: Pick<Services, 'config'>): void {
+  requireOriginalPod(services)
+  if (services.config.imports === 'on') return
   throw new Refusal('imports_off', 'On this pod only its operator imports archives.')
 }
 
@@ -77,6 +79,7 @@ export async function storeUploadedPart(
   { kind, offset, bytes }: { readonly kind: UploadKind; readonly offset: number; readonly bytes: number },
   source: AsyncIterable<Buffer>,
 ): Promise<number> {
+  requireOriginalPod(services)
   const { uid } = await requireOpenUpload(services, userId)
   const lease = await leaseUpload(services, { userId, uid, kind, offset, bytes: offset + bytes })
   return writePart(services, lease, offset, source)
@@ -138,6 +141,7 @@ async function* reserveChunks(
 
 /** The upload is complete: a worker checks the archive. */
 export async function requestCheck(services: Services, { userId }: ImportingUser): Promise<void> {
+  requireOriginalPod(services)
   const { uid } = await requireOpenUpload(services, userId)
   await inRequestTransaction(services, async (transaction) => {
     const upload = await lockUpload(transaction, userId, uid)
@@ -148,6 +152,7 @@ export async function requestCheck(services: Services, { userId }: ImportingUser
 
 /** Deletes an upload that has not become an import, with its files. It still counts as a check of the day. */
 export async function dropUpload(services: Services, { userId }: ImportingUser): Promise<void> {
+  requireOriginalPod(services)
   const open = await findOpenUpload(services.db, userId)
   if (open === undefined) return
   const isDropped = await inRequestTransaction(services, async (transaction) => {

@@ -63,7 +63,7 @@ export const exportRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: {
         scopes: [...scopes],
-        refusals: { page_only: 403, export_running: 409, invalid: 422, malformed: 422 },
+        refusals: { page_only: 403, isolated_copy: 403, export_running: 409, invalid: 422, malformed: 422 },
       },
     },
     async ({ services, viewer, body }, reply) => {

@@ -31,7 +31,8 @@ ${over.length > 0 && endedImportsCard(request, over)}`
 
 function uploadCards(request: FastifyRequest, upload: ImportUpload | undefined, errors: FieldErrors): Markup {
   const { t } = request.signedIn
-  const { imports } = request.server.services.config
+  const { imports, isolated } = request.server.services.config
+  if (isolated) return html`<section class="card"><p>${t('refusal.isolated_copy')}</p></section>`
   if (imports !== 'on') {
     return html`<section class="card"><p>${t(imports === 'off' ? 'import.off' : 'import.operator_only')}</p></section>`
   }

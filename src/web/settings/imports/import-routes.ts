@@ -23,6 +23,7 @@ import { IMPORT_PATHS } from './paths.js'
 import { RETRY_AFTER_SECONDS, readUploadedFiles, uploadPartRoutes } from './upload-routes.js'
 
 const UPLOAD_REFUSALS = {
+  isolated_copy: undefined,
   imports_off: undefined,
   upload_running: undefined,
   upload_missing: 'archive',
@@ -34,6 +35,7 @@ const UPLOAD_REFUSALS = {
 }
 
 const START_REFUSALS = {
+  isolated_copy: undefined,
   imports_off: undefined,
   check_needed: undefined,
   import_running: undefined,
@@ -46,7 +48,12 @@ const START_REFUSALS = {
   same_account: undefined,
 }
 
-const STOP_REFUSALS = { import_not_found: undefined, import_over: undefined, import_beyond_cancel: undefined }
+const STOP_REFUSALS = {
+  isolated_copy: undefined,
+  import_not_found: undefined,
+  import_over: undefined,
+  import_beyond_cancel: undefined,
+}
 
 /** Refusals that say: later. */
 const LATER: ReadonlySet<string> = new Set(['import_running', 'upload_running', 'too_many_checks'])
@@ -107,10 +114,9 @@ export const importPageRoutes: FastifyPluginAsync = async (app) => {
     ),
   )
 
-  app.post(IMPORT_PATHS.drop, route, async (request, reply) => {
-    await dropUpload(request.services, importingUserOf(request))
-    return reply.redirect(`${IMPORT_PATHS.page}?flash=import_dropped`, 303)
-  })
+  app.post(IMPORT_PATHS.drop, route, async (request, reply) =>
+    runUseCase(reply, 'import_dropped', UPLOAD_REFUSALS, () => dropUpload(request.services, importingUserOf(request))),
+  )
 
   app.post(IMPORT_PATHS.start, withProof, async (request, reply) =>
     runUseCase(reply, 'import_started', START_REFUSALS, async () => {

@@ -99,6 +99,7 @@ export const uploadPartRoutes: FastifyPluginAsync = async (app) => {
 }
 
 const STATUS_OF_REFUSAL: Readonly<Record<string, number>> = {
+  isolated_copy: 403,
   imports_off: 403,
   upload_running: 429,
   upload_missing: 404,
