@@ -11,7 +11,7 @@ import { StorageUnavailable } from '../src/persistence/s3/storage-unavailable.js
 import { TakeOverError } from '../src/take-over/take-over-error.js'
 import { CommandError } from './command-error.js'
 import { commandGroups } from './command-groups.js'
-import { countText, printable, table } from './output.js'
+import { confirmationText, isUnconfirmed, previewText } from './confirmation-texts.js'
 
 const DONE = 0
 const FAILED = 1
@@ -72,40 +72,9 @@ function errorText(error: unknown, asJson: boolean): string {
   return JSON.stringify({ error: sentence, ...reason })
 }
 
-function isUnconfirmed(error: unknown): error is Refusal {
-  return error instanceof Refusal && error.reason === 'confirmation_needed'
-}
-
-/** What a command would change. `--yes` takes the place of the `confirm` of the admin API. */
-function confirmationText(refusal: Refusal, asJson: boolean): string {
-  const sentence = 'Nothing was changed. Add --yes to do it.'
-  if (!asJson) return `${previewText(refusal, false)}\n${sentence}`
-  return JSON.stringify({ error: sentence, reason: refusal.reason, preview: previewIn(refusal) })
-}
-
-function previewText(refusal: Refusal, asJson: boolean): string {
-  const preview = previewIn(refusal)
-  if (asJson) return JSON.stringify(preview)
-  const rows = Object.entries(preview).map(([name, value]) => [name.replaceAll('_', ' '), previewValue(value)])
-  return table(rows).map(printable).join('\n')
-}
-
-function previewIn({ details }: Refusal): object {
-  return Object(details['preview'])
-}
-
-function previewValue(value: unknown): string {
-  if (value === null) return '-'
-  if (typeof value !== 'object') return String(value)
-  return isCount(value) ? countText(value) : JSON.stringify(value)
-}
-
-function isCount(value: object): value is { readonly count: number } {
-  return 'count' in value && typeof value.count === 'number'
-}
-
 /** The text of an error, without stack and without SQL values. */
 function sentenceOf(error: unknown): string {
+  if (error instanceof Refusal && error.reason === 'reason_needed') return `${error.message} Add --reason TEXT.`
   const expected = [
     StartError,
     Refusal,

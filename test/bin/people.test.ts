@@ -33,7 +33,7 @@ describe('pod people forget', { timeout: 180_000 }, () => {
     expect(await open.db('people').where({ id: mallory.id })).toHaveLength(1)
 
     const unexplained = await pod(['people', 'forget', 'mallory@m.example', '--yes'], place.settings)
-    expect(unexplained).toMatchObject({ code: 1, stderr: expect.stringContaining('needs a reason') })
+    expect(unexplained).toMatchObject({ code: 1, stderr: 'This action needs a reason. Add --reason TEXT.\n' })
 
     const forget = ['people', 'forget', 'acct:Mallory@m.example', '--yes', '--reason', 'A wrong guid', '--json']
     const done = await pod(forget, place.settings)
@@ -151,7 +151,10 @@ describe('the commands of moderators', { timeout: 120_000 }, () => {
 
     const [{ id }] = await run('reports', 'list', '--json')
     expect(await run('reports', 'take', String(id), '--as', 'mod', '--json')).toMatchObject({ id, state: 'taken' })
-    expect(await expectRefusal('reports', 'dismiss', String(id))).toContain('needs a reason')
+    expect(JSON.parse(await expectRefusal('reports', 'dismiss', String(id), '--json'))).toEqual({
+      error: 'This action needs a reason. Add --reason TEXT.',
+      reason: 'reason_needed',
+    })
     expect(await run('reports', 'dismiss', String(id), ...because)).toMatchObject({ state: 'dismissed' })
   })
 
