@@ -1,7 +1,9 @@
 import { type Command, Option } from 'commander'
-import { blockHost, unblockHost } from '../../src/domain/moderation/pods/pod-rules.js'
-import { purgePod } from '../../src/domain/moderation/pods/purge-pod.js'
+import { blockHost, previewDetails, previewPodRule, unblockHost } from '../../src/domain/moderation/pods/pod-rules.js'
+import { previewPodPurge, purgePod } from '../../src/domain/moderation/pods/purge-pod.js'
+import type { RuleDomainInput } from '../../src/domain/moderation/pods/rule-domain.js'
 import { changePod, pausePod, readPodActivity, resumePod } from '../../src/domain/operations/pods.js'
+import { Refusal } from '../../src/domain/refusals.js'
 import { isThisPod } from '../../src/federation/discovery/pod-location.js'
 import { probeKnownPod } from '../../src/federation/discovery/scheduled-pod-checks.js'
 import { type PodHost, RemotePod } from '../../src/persistence/models/remote-pod.js'
@@ -50,7 +52,7 @@ export function podsCommands(program: Command): void {
     block,
   )
     .option('--purge', 'also delete its people and everything they sent; needs --yes')
-    .option('--dry-run', 'only show the effect of the block')
+    .option('--dry-run', 'only show the effect of the block and the purge')
     .option('--yes', 'confirm a block that ends relations of local users')
   action('unblock', 'Ends the block of a pod and sends the deliveries given up in the last 14 days.', unblock)
   action(
@@ -155,19 +157,10 @@ async function block(
   hostPort: PodHost,
   { purge, dryRun, yes = false, reason, ...options }: BlockOptions,
 ): Promise<void> {
-  if (dryRun) {
-    const { host, port } = hostPort
-    return printRulePreview({ domain: host, port: port === 443 ? null : port }, options)
-  }
-  if (purge && !yes) {
-    const [pod] = await withPod(({ db }) => listKnownPods(db, { hostPort }))
-    const people = pod?.people ?? 0
-    throw new CommandError(
-      `This would delete ${people === 1 ? '1 person' : `${people} people`} of ${formatAddressHost(hostPort)} with all that came from them, and cannot be undone: add --yes to do it.`,
-    )
-  }
+  if (purge && (dryRun || !yes)) await refusePurge(hostPort, options)
+  if (dryRun) return printRulePreview(domainOf(hostPort), options)
   const changedPod = await withPod(async (services) => {
-    if (isThisPod(services.config, hostPort)) throw new CommandError(`${formatAddressHost(hostPort)} is this pod.`)
+    requireOtherPod(services, hostPort)
     await waitForQueue(services.jobs)
     const actor = await getActor(services, options, purge ? 'administration' : 'moderation')
     await blockHost(services, actor, hostPort, { reason, isConfirmed: yes })
@@ -178,6 +171,25 @@ async function block(
     return getKnownPod(services, hostPort)
   })
   printPod(changedPod, options)
+}
+
+/** Refuses a purge without a confirmation. The preview is about the rule and its subdomains, `would_delete` about the one pod. */
+async function refusePurge(hostPort: PodHost, options: ActorOptions): Promise<never> {
+  const preview = await withPod(async (services) => {
+    requireOtherPod(services, hostPort)
+    const actor = await getActor(services, options, 'administration')
+    const rule = await previewPodRule(services, actor, domainOf(hostPort))
+    return { ...previewDetails(rule), would_delete: await previewPodPurge(services, actor, hostPort) }
+  })
+  throw new Refusal('confirmation_needed', 'Confirm the purge.', { details: { preview } })
+}
+
+function requireOtherPod({ config }: Services, hostPort: PodHost): void {
+  if (isThisPod(config, hostPort)) throw new CommandError(`${formatAddressHost(hostPort)} is this pod.`)
+}
+
+function domainOf({ host, port }: PodHost): RuleDomainInput {
+  return { domain: host, port: port === 443 ? null : port }
 }
 
 async function unblock(hostPort: PodHost, { reason, ...options }: ActorOptions): Promise<void> {

@@ -120,11 +120,29 @@ describe('the commands about deliveries', { timeout: 180_000 }, () => {
     await db('comments').insert({ guid: newGuid(), postId: post.id, authorId: other, text: 'No' })
     await db('posts').update({ commentsCount: 1 })
 
-    const asked = await pod(['pods', 'block', 'spam.example', '--purge'], settings)
-    expect([asked.code, asked.stderr]).toEqual([1, expect.stringContaining('delete 1 person of spam.example')])
+    await db('users').insert({ username: 'mod', personId: await personAt(null, 'mod@pod.example'), role: 'moderator' })
+    const question = ['pods', 'block', 'spam.example', '--purge']
+    const wouldDelete = {
+      ...{ people: 1, posts: 1, photos: 0, comments: 1, likes: 0, votes: 0 },
+      ...{ conversations: 0, messages: 0, contacts: 0 },
+    }
+    const asked = await pod(question, settings)
+    expect([asked.code, asked.stderr]).toEqual([1, expect.stringMatching(/^would delete comments +1$/m)])
+    expect(asked.stderr).toContain('Nothing was changed. Add --yes to do it.')
+    expect(JSON.parse((await pod([...question, '--json'], settings)).stderr)).toMatchObject({
+      reason: 'confirmation_needed',
+      preview: { domain: 'spam.example', would_delete: wouldDelete },
+    })
+    expect(await json(...question, '--dry-run', '--yes')).toMatchObject({ people: 1, would_delete: wouldDelete })
+    for (const options of [[], ['--dry-run']]) {
+      const refused = await pod([...question, ...options, '--as', 'mod'], settings)
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('needs the role')])
+    }
+    expect(await json('pods', 'block', 'unmet.example', '--purge', '--dry-run')).toMatchObject({
+      would_delete: { people: 0, posts: 0 },
+    })
     expect(await db('pods').where({ id: podId }).first('blocked_at')).toEqual({ blockedAt: null })
 
-    await db('users').insert({ username: 'mod', personId: await personAt(null, 'mod@pod.example'), role: 'moderator' })
     const purge = ['pods', 'block', 'spam.example', '--purge', '--yes', ...reason]
     const refused = await pod([...purge, '--as', 'mod'], settings)
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('needs the role')])

@@ -1,11 +1,16 @@
 import { type PodHost, RemotePod } from '../../../persistence/models/remote-pod.js'
 import { deletePerson } from '../../../persistence/people/delete-person.js'
-import { countPeopleOfPod, listPeopleOfPod } from '../../../persistence/people/people-of-pod.js'
-import type { ModerationServices } from '../../../services/services.js'
+import {
+  countPeopleOfPod,
+  countRowsOfPod,
+  listPeopleOfPod,
+  type PodRows,
+} from '../../../persistence/people/people-of-pod.js'
+import type { ModerationServices, Services } from '../../../services/services.js'
 import { recordOperatorChange } from '../../operations/record-operator-change.js'
 import { requirePodChange } from '../../operations/require-pod-change.js'
 import { Refusal } from '../../refusals.js'
-import type { Actor } from '../actor.js'
+import { type Actor, requirePower } from '../actor.js'
 
 const PERSON_BATCH_SIZE = 100
 
@@ -32,4 +37,15 @@ export async function purgePod(
     for (const personId of ids) await deletePerson(db, personId, now())
     purgedPeople += ids.length
   }
+}
+
+/** Counts what a purge of this pod would delete. */
+export async function previewPodPurge(
+  { db }: Pick<Services, 'db'>,
+  actor: Actor,
+  { host, port }: PodHost,
+): Promise<PodRows> {
+  requirePower(actor, 'administration')
+  const pod = await RemotePod.query(db).findOne({ host, port }).select('id')
+  return countRowsOfPod(db, pod?.id ?? null)
 }
