@@ -43,6 +43,23 @@ export async function findContactsAmong(
   )
 }
 
+/** Ids of the aspects of a user that have members besides those whom an archive names in them. */
+export async function findAspectsOfOthers(
+  db: Knex,
+  userId: number,
+  named: readonly { readonly aspectId: number; readonly personId: number }[],
+): Promise<ReadonlySet<number>> {
+  const rows = await queryRows<{ readonly id: number }>(
+    db,
+    `select distinct aspect_id as id from contacts join aspect_memberships on contact_id = contacts.id
+     where user_id = ? and (aspect_id, person_id) not in (
+       select "aspectId", "personId" from json_to_recordset(?::json) as named("aspectId" bigint, "personId" bigint)
+     )`,
+    [userId, JSON.stringify(named)],
+  )
+  return new Set(rows.map(({ id }) => Number(id)))
+}
+
 /** Ids of the people among these whom an archive names as followers of the user. */
 export async function findClaimedAmong(
   db: Knex,

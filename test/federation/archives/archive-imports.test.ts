@@ -253,13 +253,38 @@ describe('an import with a move', () => {
     expect(await pod.db('posts').where({ authorId: al.id })).toHaveLength(3)
   })
 
-  it('shares private posts that are known here with the aspects of the archive', async () => {
+  const aspectsOf = (postId: number) =>
+    pod.db('postAspects').join('aspects', 'aspects.id', 'aspectId').where({ postId }).pluck('name')
+
+  it('shares private posts that are known here with the aspects of the archive, once', async () => {
     const { archive, posts } = fullArchive()
     const known = await discoverPerson(pod, old.address)
     const { id } = await addPost(pod, known, { guid: posts.private.guid, public: false })
     expect(counts(await importAll(archive), 'posts')).toEqual({ imported: 2, skipped: 1 })
-    const aspects = await pod.db('postAspects').join('aspects', 'aspects.id', 'aspectId').where({ postId: id })
-    expect(aspects.map(({ name }) => name)).toEqual(['Garden people'])
+    expect(await aspectsOf(id)).toEqual(['Garden people'])
+    await pod.db('aspects').where({ userId: al.userId, name: 'Garden people' }).delete()
+    expect(await importAll(archive)).toMatchObject({ state: 'done', identity: 'moved_here' })
+    expect(await aspectsOf(id)).toEqual([])
+  })
+
+  it('does not share them with an aspect of the same name in which the account has other people', async () => {
+    const { archive, posts } = fullArchive()
+    const eve = await pod.addRemotePerson('eve@e.example')
+    const aspects = ['Garden people', 'Old friends'].map((name, index) => ({
+      userId: al.userId,
+      name,
+      position: 50 + index,
+    }))
+    const [garden] = await pod.db('aspects').insert(aspects).returning('id')
+    const contact = { userId: al.userId, personId: eve.id, receiving: true }
+    const [{ id: contactId }] = await pod.db('contacts').insert(contact).returning('id')
+    await pod.db('aspectMemberships').insert({ aspectId: garden.id, contactId })
+    const known = await discoverPerson(pod, old.address)
+    const { id } = await addPost(pod, known, { guid: posts.private.guid, public: false })
+    const shared = archivedPost(posts.private, { aspects: ['Garden people', 'old friends'] })
+    const members = archive.user['posts'] as readonly object[]
+    await importAll({ ...archive, user: { ...archive.user, posts: [...members.slice(0, -1), shared] } })
+    expect(await aspectsOf(id)).toEqual(['Old friends'])
   })
 
   it('counts each item once when its transactions are repeated', async () => {

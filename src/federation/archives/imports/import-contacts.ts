@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { type ImportChange, recordChanges } from '../../../persistence/archives/import-changes.js'
 import {
+  findAspectsOfOthers,
   findClaimedAmong,
   findContactsAmong,
   findUserBlocks,
@@ -13,12 +14,16 @@ import {
   stopReceiving,
   stopSharing,
 } from '../../../persistence/contacts/contact-changes.js'
+import { Aspect } from '../../../persistence/models/aspect.js'
+import { Person } from '../../../persistence/models/person.js'
 import { User } from '../../../persistence/models/user.js'
+import { findNewestIdentities } from '../../../persistence/people/move-person.js'
 import { parseAddress } from '../../../protocol/address.js'
 import { type FoundPerson, isBlockedHere } from '../lookups/people-finder.js'
 import { isOwner } from '../owner.js'
 import { readMembers } from '../reading/archive-owner.js'
-import type { SpooledItem } from '../reading/spool-archive.js'
+import { readItems } from '../reading/items-of-version.js'
+import { type SpooledItem, spooledBatches } from '../reading/spool-archive.js'
 import { readAspectName } from './aspect-names.js'
 import { ensureAspects } from './import-aspects.js'
 import {
@@ -158,6 +163,35 @@ function faultOf(
   if (newest.closedAt !== null) return 'closed'
   if (isBlockedHere(newest)) return 'pod_blocked'
   return blocks.has(newest.id) ? 'blocked' : undefined
+}
+
+/**
+ * Names, in lower case, of the aspects that have members whom the archive does not name there: the account had an aspect of the same name
+ * before, and these people have not read the posts of the archive.
+ */
+export async function listAspectsOfOthers(context: ImportContext, folder: string): Promise<ReadonlySet<string>> {
+  const { services, user } = context
+  const aspects = await Aspect.query(services.db).where({ userId: user.userId })
+  const ids = new Map(aspects.map(({ name, id }) => [name.toLowerCase(), id]))
+  const named: { aspectId: number; personId: number }[] = []
+  for await (const { items } of spooledBatches(folder, 'contacts')) {
+    const results = new BatchResults<ReadyContact>('contacts')
+    const contacts = readItems(context, 'contacts', items).flatMap((item) => readContact(context, item, results))
+    const addresses = contacts.map(({ ref }) => ref)
+    const people = await Person.byAddresses(services.db, addresses)
+    const newest = await findNewestIdentities(
+      services.db,
+      people.map(({ id }) => id),
+    )
+    const personIds = new Map(people.map(({ address, id }) => [address, newest.get(id) ?? id]))
+    for (const { ref, groups } of contacts) {
+      const personId = personIds.get(ref)
+      const aspectIds = groups.flatMap((name) => ids.get(name.toLowerCase()) ?? [])
+      if (personId !== undefined) named.push(...aspectIds.map((aspectId) => ({ aspectId, personId })))
+    }
+  }
+  const idsOfOthers = await findAspectsOfOthers(services.db, user.userId, named)
+  return new Set([...ids].flatMap(([name, id]) => (idsOfOthers.has(id) ? name : [])))
 }
 
 /** The changes by contacts, compared with the existing rows. */

@@ -208,12 +208,21 @@ async function shareWithAspects(
 
 /**
  * Private posts that this pod had before the import get the aspects of the archive: from these it knows which people of other pods may
- * comment on them.
+ * comment on them. Comments are sent to all members of an aspect, so aspects with other members than in the archive are left out.
  */
-export async function shareKnownPosts(context: ImportContext, items: readonly SpooledItem[]): Promise<void> {
+export async function shareKnownPosts(
+  context: ImportContext,
+  items: readonly SpooledItem[],
+  aspectsOfOthers: ReadonlySet<string>,
+): Promise<void> {
   const { services, user } = context
   const read = items.flatMap((item) => readPost(context, item, new BatchResults<ReadyPost>('posts')))
-  const posts = new Map(read.filter(({ aspects }) => aspects.length > 0).map((post) => [post.ref, post]))
+  const posts = new Map(
+    read.flatMap((post) => {
+      const aspects = post.aspects.filter((name) => !aspectsOfOthers.has(name.toLowerCase()))
+      return aspects.length === 0 ? [] : [[post.ref, { ...post, aspects }]]
+    }),
+  )
   if (posts.size === 0) return
   await services.db.transaction(async (transaction) => {
     const known = await findPostsWithoutAspects(transaction, user.personId, [...posts.keys()])

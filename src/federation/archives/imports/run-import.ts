@@ -37,6 +37,7 @@ import { readItems } from '../reading/items-of-version.js'
 import { deleteSpool, spooledBatches } from '../reading/spool-archive.js'
 import { importFolder, openPhotosOf } from './begin-import.js'
 import { addOutcomes } from './count-outcomes.js'
+import { listAspectsOfOthers } from './import-contacts.js'
 import type { ImportContext, MakePicture } from './import-context.js'
 import { importMarks } from './import-lists.js'
 import { attachPhotos, importPhotos, importPhotosWithoutPost, showProfilePicture } from './import-photos.js'
@@ -365,13 +366,16 @@ class ImportRun {
   }
 
   async #marks(): Promise<void> {
-    if ((this.#counts.posts?.skipped ?? 0) > 0) {
-      for await (const { items } of spooledBatches(importFolder(this.#services, this.#import), 'posts')) {
-        await shareKnownPosts(this.#context, readItems(this.#context, 'posts', items))
+    const folder = importFolder(this.#services, this.#import)
+    // Only with the move: in a repetition, a post whose aspect the person has deleted since would get a new one of that name.
+    if (this.#import.options.move && (this.#counts.posts?.skipped ?? 0) > 0) {
+      const aspectsOfOthers = await listAspectsOfOthers(this.#context, folder)
+      for await (const { items } of spooledBatches(folder, 'posts')) {
+        await shareKnownPosts(this.#context, readItems(this.#context, 'posts', items), aspectsOfOthers)
       }
     }
     for (const list of ['hidden_posts', 'muted_posts'] as const) {
-      for await (const { items } of spooledBatches(importFolder(this.#services, this.#import), list)) {
+      for await (const { items } of spooledBatches(folder, list)) {
         await importMarks(this.#context, list, items)
       }
     }
