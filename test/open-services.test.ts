@@ -10,6 +10,7 @@ import { REPLICA_LIMITS } from '../src/persistence/database/limits.js'
 import { UserSecrets } from '../src/persistence/models/user.js'
 import { recordHeartbeat } from '../src/persistence/operations/processes.js'
 import { openServices } from '../src/services/open-services.js'
+import { runPeriodically } from '../workers/run-periodically.js'
 import {
   createTestDatabase,
   databaseAt,
@@ -119,12 +120,29 @@ it('an isolated copy does not start on the database of its original while that r
   const other = await open({ ISOLATED: 'true' })
   await recordHeartbeat(other.db, { ...of(randomUUID()), facts: { ...status, isolated: true } })
   await (await open({ ISOLATED: 'true' })).close()
-  await recordHeartbeat(other.db, { ...of(randomUUID()), facts: status })
-
-  expect(await sentenceOf(open({ ISOLATED: 'true' }))).toMatch(
-    /processes run on this database: set DATABASE_URL or DATA_DIR/,
-  )
+  const original = { ...of(randomUUID()), facts: status }
+  await recordHeartbeat(other.db, original)
+  const beats = runPeriodically(100, async () => void (await recordHeartbeat(other.db, original)))
+  try {
+    expect(await sentenceOf(open({ ISOLATED: 'true' }))).toMatch(
+      /processes run on this database: set DATABASE_URL or DATA_DIR/,
+    )
+  } finally {
+    await beats.stop()
+  }
   await (await open({})).close()
+  await other.db('processes').delete()
+  await other.close()
+})
+
+it('an isolated copy waits until the heartbeats of processes that were killed are too old', async () => {
+  const other = await open({})
+  const facts = { rssBytes: 1, heapBytes: 1, busyPercent: 1, queues: [], jobs: [] }
+  const of = { id: randomUUID(), kind: 'web', host: 'one', pid: 1, version: '1.0.0', startedAt: new Date() }
+  await recordHeartbeat(other.db, { ...of, facts })
+  await other.db.raw(`update processes set seen_at = now() - interval '29 seconds'`)
+
+  await (await open({ ISOLATED: 'true' })).close()
   await other.db('processes').delete()
   await other.close()
 })

@@ -106,7 +106,7 @@ async function prepareDatabase(
       for (;;) {
         try {
           await requireCompleteDatabase(db)
-          if (config.isolated) await requireOwnDatabase(db)
+          if (config.isolated) await requireOwnDatabase(db, log, signal)
           await backUpBeforeMigrations(config, { db, databaseUrl: url, log, signal })
           await migrateQueue(url) // first: see migrateIfNew
           await migrate(db)

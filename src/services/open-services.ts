@@ -24,7 +24,7 @@ import { migrationStatus } from '../persistence/database/migrate.js'
 import { openReadReplica, type ReadReplica } from '../persistence/database/read-replica.js'
 import { watchSlowStatements } from '../persistence/database/slow-statements.js'
 import { UserSecrets } from '../persistence/models/user.js'
-import { hasProcessesOfOriginal } from '../persistence/operations/processes.js'
+import { findHeartbeatOfOriginal } from '../persistence/operations/processes.js'
 import { findUnfinishedRestore, isDatabaseMoving, MOVE_SOURCE } from '../persistence/operations/restore-target.js'
 import { findTakeOver } from '../persistence/operations/take-over-state.js'
 import { type CountedPictures, countFailures } from '../persistence/photos/counted-pictures.js'
@@ -96,7 +96,7 @@ async function openParts(
   await waitUntilReachable({ db, databaseUrl, log }, DATABASE_WAIT_MS[kind], async () => {
     await checkMigrations(db)
     if (kind !== 'command') await checkTakeOver(db)
-    if (kind !== 'command' && config.isolated) await requireOwnDatabase(db)
+    if (kind !== 'command' && config.isolated) await requireOwnDatabase(db, log)
     await checkSecretKey(db, secrets, config)
     if (kind !== 'command') await bindKeysOfEarlierVersions(db, secrets, log)
   })
@@ -320,9 +320,24 @@ export async function requireCompleteDatabase(db: Knex): Promise<void> {
   }
 }
 
-/** Throws a StartError if an isolated copy would change the data of its original, which runs. */
-export async function requireOwnDatabase(db: Knex): Promise<void> {
-  if (!(await hasProcessesOfOriginal(db))) return
+/** Processes that run write a heartbeat every five seconds. */
+const HEARTBEAT_CHECK_INTERVAL_MS = 500
+
+/**
+ * Throws a StartError if an isolated copy would change the data of its original, which runs. Rows of processes that were killed stay:
+ * they are too old after 30 seconds, and those of a process that runs are written again in the meantime.
+ */
+export async function requireOwnDatabase(db: Knex, log: Logger, signal?: AbortSignal): Promise<void> {
+  let lastSeen = await findHeartbeatOfOriginal(db)
+  if (lastSeen === undefined) return
+  log.warn('heartbeats of the original pod are on this database: the copy waits up to 30 seconds for newer ones')
+  for (;;) {
+    await pause(HEARTBEAT_CHECK_INTERVAL_MS, undefined, signal && { signal })
+    const seen = await findHeartbeatOfOriginal(db)
+    if (seen === undefined) return
+    if (seen > lastSeen) break
+    lastSeen = seen
+  }
   throw new StartError(
     'ISOLATED=true changes no data of the original pod, but its processes run on this database: set DATABASE_URL or DATA_DIR to those of the copy.',
   )

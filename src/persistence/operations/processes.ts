@@ -83,10 +83,14 @@ export async function listProcesses(db: Knex): Promise<readonly PodProcess[]> {
   )
 }
 
-/** Whether processes run on this database that are not those of an isolated copy. An empty database has no such table. */
-export async function hasProcessesOfOriginal(db: Knex): Promise<boolean> {
-  if (!(await db.schema.hasTable('processes'))) return false
-  return (await listProcesses(db)).some(({ facts }) => facts.isolated !== true)
+/**
+ * The last heartbeat on this database of a process that is not one of an isolated copy, in milliseconds; undefined: none of them may run.
+ * An empty database has no such table.
+ */
+export async function findHeartbeatOfOriginal(db: Knex): Promise<number | undefined> {
+  if (!(await db.schema.hasTable('processes'))) return undefined
+  const originals = (await listProcesses(db)).filter(({ facts }) => facts.isolated !== true)
+  return originals.length === 0 ? undefined : Math.max(...originals.map(({ seenAt }) => seenAt.getTime()))
 }
 
 const HEARTBEAT_SQL = `
