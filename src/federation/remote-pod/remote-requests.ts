@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { Agent, type Dispatcher } from 'undici'
+import { codeOf } from '../../errors/thrown.js'
 import { type AllowPrivate, isPrivateHostAllowed } from '../../networks/private-hosts.js'
 import { checkedConnector, type Dial } from './connect.js'
 import type { ExchangeDeadline } from './deadline.js'
@@ -54,7 +55,7 @@ export function openRemoteRequests(options: RemoteRequestOptions): {
     connect: checkedConnector({
       ...options,
       resolve: options.resolve ?? nameResolver(),
-      isWanted: pending.has,
+      isWanted: pending.countConnection,
     }),
     pipelining: 1,
     maxHeaderSize: limits.headerBytes,
@@ -65,6 +66,20 @@ export function openRemoteRequests(options: RemoteRequestOptions): {
     keepAliveMaxTimeout: limits.maxIdleMs,
   })
 
+  /** Other pods close idle connections, sometimes just as a request is sent. A request on a connection that was open is repeated once. */
+  async function requestOnOpenConnection(
+    origin: string,
+    request: Dispatcher.RequestOptions,
+  ): Promise<Dispatcher.ResponseData> {
+    const connections = pending.connectionsTo(origin)
+    try {
+      return await agent.request(request)
+    } catch (error) {
+      if (!CLOSED.has(codeOf(error)) || pending.connectionsTo(origin) !== connections) throw error
+      return agent.request(request)
+    }
+  }
+
   const send: SendRequest = async (url, { purpose, method, headers, body }, deadline, read) => {
     // The ports of a host share its slots, so that an attacker cannot multiply them. An allowed private host may have a pod on
     // each port.
@@ -72,7 +87,7 @@ export function openRemoteRequests(options: RemoteRequestOptions): {
     const releaseSlot = await deadline.exclude(slots.acquire(purpose, host, deadline.signal))
     pending.add(url.origin)
     try {
-      const response = await agent.request({
+      const response = await requestOnOpenConnection(url.origin, {
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
         method,
@@ -101,16 +116,30 @@ export function openRemoteRequests(options: RemoteRequestOptions): {
   }
 }
 
-/** Counts running requests by origin. */
+/** Error codes of a connection that the other pod has closed. */
+const CLOSED: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
+
+/** Counts running requests by origin, and the connections that were opened in the meantime. */
 function openPendingOrigins() {
-  const counts = new Map<string, number>()
+  const counts = new Map<string, { requests: number; connections: number }>()
   return {
-    has: (origin: string) => counts.has(origin),
-    add: (origin: string) => void counts.set(origin, (counts.get(origin) ?? 0) + 1),
-    remove(origin: string) {
-      const count = (counts.get(origin) ?? 0) - 1
-      if (count > 0) counts.set(origin, count)
-      else counts.delete(origin)
+    /** False: no request needs the connection any more. */
+    countConnection(origin: string): boolean {
+      const count = counts.get(origin)
+      if (count !== undefined) count.connections += 1
+      return count !== undefined
+    },
+    connectionsTo: (origin: string) => counts.get(origin)?.connections,
+    add(origin: string): void {
+      const count = counts.get(origin) ?? { requests: 0, connections: 0 }
+      count.requests += 1
+      counts.set(origin, count)
+    },
+    remove(origin: string): void {
+      const count = counts.get(origin)
+      if (count === undefined) return
+      count.requests -= 1
+      if (count.requests === 0) counts.delete(origin)
     },
   }
 }

@@ -88,6 +88,38 @@ describe('a request', () => {
     ])
   })
 
+  it.each([
+    [
+      'is repeated once when the other pod closes a used connection without an answer',
+      ['answer', 'close', 'answer'],
+      [200, 200],
+      2,
+    ],
+    ['fails when the repetition is not answered either', ['answer', 'close', 'close'], [200, 'net'], 2],
+    ['is not repeated on a new connection', ['close', 'answer'], ['net'], 1],
+  ] as const)('%s', async (_what, script, results, connections) => {
+    const steps: ('answer' | 'close')[] = [...script]
+    const server = await serveRaw((socket) => {
+      socket.on('data', () => {
+        if (steps.shift() === 'close') socket.end()
+        else socket.write('HTTP/1.1 200 OK\r\nconnection: keep-alive\r\ncontent-length: 0\r\n\r\n')
+      })
+    })
+    onTestFinished(() => server.close())
+    const pods = testRemotePods({ allowPrivate: 'all' })
+
+    for (const result of results) {
+      const answer = pods.post(`http://127.0.0.1:${server.port}/receive/public`, 'text/plain', 'an envelope')
+      expect(
+        await answer.then(
+          ({ status }) => status,
+          ({ fault }) => fault,
+        ),
+      ).toBe(result)
+    }
+    expect(server.connections).toBe(connections)
+  })
+
   it('sends path, query and body unchanged', async () => {
     const seen: unknown[] = []
     const server = await http((request, response) => {
