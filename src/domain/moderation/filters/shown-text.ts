@@ -1,12 +1,11 @@
 import MarkdownIt from 'markdown-it'
+import { isWordCharacter } from './normal-form.js'
 
 const { unescapeAll } = new MarkdownIt().utils
 
 /** Escaped characters, character references, marks of emphasis and code, brackets of links, and quotes at the start of a line. */
 const MARKUP =
   /\\[\n!-/:-@[-`{-~]|&#?[a-z0-9]{1,31};|[*`]+|_+|~{2,}|!?\[|\](?:\(|\[[^[\]\n]{0,99}\])?|\n[ \t>]*>[ \t]*/gi
-
-const LETTER_OR_DIGIT = /[\p{L}\p{M}\p{N}]/u
 
 /**
  * A text of Markdown approximately as a reader sees it: without marks, with decoded character references, and with the addresses of
@@ -27,8 +26,9 @@ export function shownText(text: string): string {
     if (closing !== undefined) {
       addresses.push(unescapeAll(text.slice(from, closing)))
       from = closing + 1
-    } else if (mark === '_'.repeat(mark.length)) {
-      if (isBetweenLetters(text, index, from)) shown += mark
+    } else if (mark.startsWith('_')) {
+      // Underscores within a word are part of it: `snake_case`.
+      if (isWordCharacter(text, index - 1) && isWordCharacter(text, from)) shown += mark
     } else if (mark.startsWith('&')) {
       const character = characters.get(mark) ?? unescapeAll(mark)
       characters.set(mark, character)
@@ -49,11 +49,6 @@ function shownMark(mark: string, hasDefinitions: boolean): string {
     default:
       return ''
   }
-}
-
-/** Underscores within a word are part of it: `snake_case`. */
-function isBetweenLetters(text: string, start: number, end: number): boolean {
-  return LETTER_OR_DIGIT.test(text.charAt(start - 1)) && LETTER_OR_DIGIT.test(text.charAt(end))
 }
 
 /** The index of the closing parenthesis for each opening one. */

@@ -36,6 +36,7 @@ export function readWebLinks(text: string): readonly WebLink[] {
     const percent = findPercent(from)
     const hostStart = findHostStart(from, authorityEnd)
     const isNew = hostStart !== lastStart && authorityEnd - hostStart <= MAX_ENCODED_CHARACTERS
+    if (!isNew && percent >= hostStart) continue
     if (isNew) lastStart = hostStart
     // A written address without markup ends at a `%`. Browsers decode it in a host.
     const names = [
