@@ -5,7 +5,8 @@ import { codeOf } from '../../errors/thrown.js'
 import { type AllowPrivate, isPrivateHostAllowed } from '../../networks/private-hosts.js'
 import { checkedConnector, type Dial } from './connect.js'
 import type { ExchangeDeadline } from './deadline.js'
-import type { RemoteLimits } from './limits.js'
+import { ExpiringCache } from './expiring-cache.js'
+import { REMOTE_LIMITS, type RemoteLimits } from './limits.js'
 import { openRemoteClock, type RemoteClock } from './remote-clock.js'
 import { RemotePodError } from './remote-pod-error.js'
 import { openRequestSlots, type Purpose } from './request-slots.js'
@@ -41,6 +42,9 @@ export type SendRequest = <Answer>(
   read: (response: Dispatcher.ResponseData) => Promise<Answer>,
 ) => Promise<Answer>
 
+/** Error codes of a connection that the other pod has closed. */
+const CLOSED: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
+
 /** The connections and request slots of this process. */
 export function openRemoteRequests(options: RemoteRequestOptions): {
   send: SendRequest
@@ -55,7 +59,7 @@ export function openRemoteRequests(options: RemoteRequestOptions): {
     connect: checkedConnector({
       ...options,
       resolve: options.resolve ?? nameResolver(),
-      isWanted: pending.countConnection,
+      isWanted: pending.has,
     }),
     pipelining: 1,
     maxHeaderSize: limits.headerBytes,
@@ -66,18 +70,21 @@ export function openRemoteRequests(options: RemoteRequestOptions): {
     keepAliveMaxTimeout: limits.maxIdleMs,
   })
 
-  /** Other pods close idle connections, sometimes just as a request is sent. A request on a connection that was open is repeated once. */
+  /** Origins that have answered while a connection from then may be open. */
+  const answered = new ExpiringCache<true>(REMOTE_LIMITS.dnsNames)
+
+  /** Other pods close idle connections, sometimes just as a request is sent. Where that may be the cause, it is repeated once. */
   async function requestOnOpenConnection(
     origin: string,
     request: Dispatcher.RequestOptions,
   ): Promise<Dispatcher.ResponseData> {
-    const connections = pending.connectionsTo(origin)
-    try {
-      return await agent.request(request)
-    } catch (error) {
-      if (!CLOSED.has(codeOf(error)) || pending.connectionsTo(origin) !== connections) throw error
+    const mayBeOpen = answered.get(origin) === true
+    const response = await agent.request(request).catch((error: unknown) => {
+      if (!mayBeOpen || !CLOSED.has(codeOf(error))) throw error
       return agent.request(request)
-    }
+    })
+    answered.set(origin, true, limits.maxIdleMs)
+    return response
   }
 
   const send: SendRequest = async (url, { purpose, method, headers, body }, deadline, read) => {
@@ -116,30 +123,16 @@ export function openRemoteRequests(options: RemoteRequestOptions): {
   }
 }
 
-/** Error codes of a connection that the other pod has closed. */
-const CLOSED: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
-
-/** Counts running requests by origin, and the connections that were opened in the meantime. */
+/** Counts running requests by origin. */
 function openPendingOrigins() {
-  const counts = new Map<string, { requests: number; connections: number }>()
+  const counts = new Map<string, number>()
   return {
-    /** False: no request needs the connection any more. */
-    countConnection(origin: string): boolean {
-      const count = counts.get(origin)
-      if (count !== undefined) count.connections += 1
-      return count !== undefined
-    },
-    connectionsTo: (origin: string) => counts.get(origin)?.connections,
-    add(origin: string): void {
-      const count = counts.get(origin) ?? { requests: 0, connections: 0 }
-      count.requests += 1
-      counts.set(origin, count)
-    },
-    remove(origin: string): void {
-      const count = counts.get(origin)
-      if (count === undefined) return
-      count.requests -= 1
-      if (count.requests === 0) counts.delete(origin)
+    has: (origin: string) => counts.has(origin),
+    add: (origin: string) => void counts.set(origin, (counts.get(origin) ?? 0) + 1),
+    remove(origin: string) {
+      const count = (counts.get(origin) ?? 0) - 1
+      if (count > 0) counts.set(origin, count)
+      else counts.delete(origin)
     },
   }
 }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, RequestListener } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { faultOfStatus, RemotePodError } from '../../../src/federation/remote-pod/remote-pod-error.js'
 import { faultOfExchange, testRemotePods } from '../../support/federation/outgoing-http-client.js'
 import { type ScriptedServer, serveHttp, serveRaw } from '../../support/http/scripted-server.js'
@@ -96,7 +96,7 @@ describe('a request', () => {
       2,
     ],
     ['fails when the repetition is not answered either', ['answer', 'close', 'close'], [200, 'net'], 2],
-    ['is not repeated on a new connection', ['close', 'answer'], ['net'], 1],
+    ['is not repeated before the other pod has answered', ['close', 'answer'], ['net'], 1],
   ] as const)('%s', async (_what, script, results, connections) => {
     const steps: ('answer' | 'close')[] = [...script]
     const server = await serveRaw((socket) => {
@@ -118,6 +118,41 @@ describe('a request', () => {
       ).toBe(result)
     }
     expect(server.connections).toBe(connections)
+  })
+
+  it('is repeated on each of several connections that are closed one after the other', async () => {
+    const first = 3
+    let answered = 0
+    const waiting: (() => void)[] = []
+    const answer = 'HTTP/1.1 200 OK\r\nconnection: keep-alive\r\ncontent-length: 0\r\n\r\n'
+    const server = await serveRaw((socket) => {
+      let requests = 0
+      socket.on('data', () => {
+        requests += 1
+        const isOld = server.connections <= first
+        if (requests === 2 && isOld) return void waiting.push(() => socket.end())
+        answered += 1
+        if (answered > first) socket.write(answer, () => waiting.shift()?.())
+        else if (answered === first) for (const each of open) each.write(answer)
+      })
+      open.push(socket)
+    })
+    const open: Socket[] = []
+    onTestFinished(() => server.close())
+    const pods = testRemotePods({ allowPrivate: 'all' })
+    const postAll = () =>
+      Promise.all(
+        Array.from({ length: first }, () =>
+          pods.post(`http://127.0.0.1:${server.port}/receive/public`, 'text/plain', 'an envelope'),
+        ),
+      )
+
+    await postAll()
+    const second = postAll()
+    await vi.waitFor(() => expect(waiting).toHaveLength(first))
+    waiting.shift()?.()
+
+    expect((await second).map(({ status }) => status)).toEqual(Array(first).fill(200))
   })
 
   it('sends path, query and body unchanged', async () => {
