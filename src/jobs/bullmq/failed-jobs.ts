@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis'
 import type pg from 'pg'
-import { type JobSummary, readOrigin } from './job-summaries.js'
+import { type JobSummary, SUMMARY_COLUMNS_SQL, SUMMARY_FIELDS, summaryOfFields, summaryOfRow } from './job-summaries.js'
 
 /** A position in the failed jobs of a queue, which are in the order of their end and id. */
 interface FailedJobPosition {
@@ -84,16 +84,7 @@ export function postgresFailedJobs(pool: Pick<pg.Pool, 'query'>): ReadFailedJobs
   return async (queue, _prefix, { order, startAfter: { at, id }, limit, fault = null, pod = null }) => {
     const statement = order === 'newest first' ? newestFirst : oldestFirst
     const { rows } = await pool.query(statement, [queue, at, id, limit, fault, pod])
-    return rows.map((row) => ({
-      id: row.id,
-      name: row.name,
-      addedAt: Number(row.added_at_ms),
-      finishedAt: Number(row.finished_at_ms),
-      attempts: row.attempts_made,
-      fault: row.failed_reason,
-      deduplicationKey: row.dedup_id,
-      origin: readOrigin(row.progress),
-    }))
+    return rows.map(summaryOfRow)
   }
 }
 
@@ -130,7 +121,7 @@ export function postgresCountFailedJobs(pool: Pick<pg.Pool, 'query'>): CountFail
 
 function failedJobsSql(compare: '<' | '>', direction: 'asc' | 'desc'): string {
   return `
-    select id, name, added_at_ms, finished_at_ms, attempts_made, failed_reason, dedup_id, progress
+    select ${SUMMARY_COLUMNS_SQL}
     from job
     where queue = $1 and state = 'failed' and finished_at_ms ${compare}= $2
       and (finished_at_ms ${compare} $2 or id collate "C" ${compare} $3)
@@ -154,14 +145,14 @@ const POD_OF_PROGRESS = `
     return isRead and type(value) == 'table' and value.pod or nil
   end`
 
-/** Returns the jobs that match, then whether the list ends here. An empty argument stands for any value. */
+/** Returns the fields and the id of the jobs that match, then whether the list ends here. An empty argument stands for any value. */
 const READ_FAILED_SQL = `${POD_OF_PROGRESS}
   local newest, at, from = ARGV[1] == 'newest first', ARGV[2], tonumber(ARGV[3])
   local ids = newest and redis.call('ZREVRANGEBYSCORE', KEYS[1], at, '-inf', 'LIMIT', from, ARGV[4])
     or redis.call('ZRANGEBYSCORE', KEYS[1], at, '+inf', 'LIMIT', from, ARGV[4])
   local found = {}
   for _, id in ipairs(ids) do
-    local job = redis.call('HMGET', KEYS[2] .. id, 'name', 'timestamp', 'finishedOn', 'atm', 'failedReason', 'deid', 'progress')
+    local job = redis.call('HMGET', KEYS[2] .. id, ${SUMMARY_FIELDS})
     local isOfRow = job[6] and string.sub(job[6], 1, ${ROW_NAMES.length}) == '${ROW_NAMES}'
     local isWanted = (ARGV[5] == '' or job[5] == ARGV[5]) and (ARGV[6] == '' or podOf(job[7]) == ARGV[6])
     if job[1] and isWanted and not isOfRow then
@@ -187,7 +178,11 @@ export function redisFailedJobs(redis: Pick<Redis | Cluster, 'eval'>): ReadFaile
         fault,
         pod,
       )) as ScriptResult
-      summaries.push(...jobs.map(summaryOf).filter((job) => isAfter(job, startAfter, order)))
+      summaries.push(
+        ...jobs
+          .map((fields) => summaryOfFields(fields[7] ?? '', fields))
+          .filter((job) => isAfter(job, startAfter, order)),
+      )
       if (isEnd === 1) break
     }
     return summaries.slice(0, limit)
@@ -240,20 +235,6 @@ export function redisCountFailedJobs(redis: Pick<Redis | Cluster, 'eval'>): Coun
 }
 
 type ScriptResult = readonly [readonly (string | null)[][], 0 | 1]
-
-function summaryOf(fields: readonly (string | null)[]): JobSummary {
-  const [name, addedAt, finishedAt, attempts, fault, deduplicationKey, progress, id] = fields
-  return {
-    id: id ?? '',
-    name: name ?? '',
-    addedAt: Number(addedAt),
-    finishedAt: Number(finishedAt),
-    attempts: Number(attempts ?? 0),
-    fault: fault ?? null,
-    deduplicationKey: deduplicationKey ?? null,
-    origin: readOrigin(progress),
-  }
-}
 
 /** The script reads from the millisecond of the position; jobs of that millisecond before it are dropped here. */
 function isAfter(

@@ -41,9 +41,43 @@ export function readOrigin(progress: unknown): JobOrigin {
 /** Reads the jobs with these ids, in their order; ended ones are left out. */
 export type ReadSummaries = (queue: string, prefix: string, ids: readonly string[]) => Promise<readonly JobSummary[]>
 
-/** The columns of the library's table; the data, which may be stored apart, is not touched. */
+/** The columns of the library's table for `summaryOfRow`; the data, which may be stored apart, is not touched. */
+export const SUMMARY_COLUMNS_SQL =
+  'id, name, added_at_ms, finished_at_ms, attempts_made, failed_reason, dedup_id, progress'
+
+export function summaryOfRow(row: pg.QueryResultRow): JobSummary {
+  return {
+    id: row.id,
+    name: row.name,
+    addedAt: Number(row.added_at_ms),
+    finishedAt: row.finished_at_ms === null ? null : Number(row.finished_at_ms),
+    attempts: row.attempts_made,
+    fault: row.failed_reason,
+    deduplicationKey: row.dedup_id,
+    origin: readOrigin(row.progress),
+  }
+}
+
+/** The fields of a job in Redis for `summaryOfFields`, as arguments of a Lua script. */
+export const SUMMARY_FIELDS = `'name', 'timestamp', 'finishedOn', 'atm', 'failedReason', 'deid', 'progress'`
+
+/** A field that the job does not have is null. */
+export function summaryOfFields(id: string, fields: readonly (string | null | undefined)[]): JobSummary {
+  const [name, addedAt, finishedAt, attempts, fault, deduplicationKey, progress] = fields
+  return {
+    id,
+    name: name ?? '',
+    addedAt: Number(addedAt),
+    finishedAt: typeof finishedAt === 'string' ? Number(finishedAt) : null,
+    attempts: Number(attempts ?? 0),
+    fault: fault ?? null,
+    deduplicationKey: deduplicationKey ?? null,
+    origin: readOrigin(progress),
+  }
+}
+
 const SUMMARIES_SQL = `
-  select id, name, added_at_ms, finished_at_ms, attempts_made, failed_reason, dedup_id, progress
+  select ${SUMMARY_COLUMNS_SQL}
   from unnest($2::text[]) with ordinality as requested(id, position)
   join job using (id)
   where job.queue = $1
@@ -52,16 +86,7 @@ const SUMMARIES_SQL = `
 export function postgresSummaries(pool: Pick<pg.Pool, 'query'>): ReadSummaries {
   return async (queue, _prefix, ids) => {
     const { rows } = await pool.query(SUMMARIES_SQL, [queue, [...ids]])
-    return rows.map((row) => ({
-      id: row.id,
-      name: row.name,
-      addedAt: Number(row.added_at_ms),
-      finishedAt: row.finished_at_ms === null ? null : Number(row.finished_at_ms),
-      attempts: row.attempts_made,
-      fault: row.failed_reason,
-      deduplicationKey: row.dedup_id,
-      origin: readOrigin(row.progress),
-    }))
+    return rows.map(summaryOfRow)
   }
 }
 
@@ -99,7 +124,7 @@ export function redisNextJobs(redis: Pick<Redis | Cluster, 'eval'>): FindNextJob
 const READ_FIELDS_SQL = `
   local found = {}
   for index, id in ipairs(ARGV) do
-    found[index] = redis.call('HMGET', KEYS[1] .. id, 'name', 'timestamp', 'finishedOn', 'atm', 'failedReason', 'deid', 'progress')
+    found[index] = redis.call('HMGET', KEYS[1] .. id, ${SUMMARY_FIELDS})
   end
   return found`
 
@@ -107,18 +132,9 @@ export function redisSummaries(redis: Pick<Redis | Cluster, 'eval'>): ReadSummar
   return async (queue, prefix, ids) => {
     if (ids.length === 0) return []
     const jobFields = (await redis.eval(READ_FIELDS_SQL, 1, `${prefix}:${queue}:`, ...ids)) as (string | null)[][] // one for each id
-    return jobFields.flatMap(([name, addedAt, finishedAt, attempts, fault, deduplicationKey, progress], index) => {
-      if (typeof name !== 'string') return [] // it has ended, or was evicted
-      return {
-        id: ids[index] ?? '',
-        name,
-        addedAt: Number(addedAt),
-        finishedAt: typeof finishedAt === 'string' ? Number(finishedAt) : null,
-        attempts: Number(attempts ?? 0),
-        fault: fault ?? null,
-        deduplicationKey: deduplicationKey ?? null,
-        origin: readOrigin(progress),
-      }
+    return jobFields.flatMap((fields, index) => {
+      const hasEnded = typeof fields[0] !== 'string' // or the job was evicted
+      return hasEnded ? [] : summaryOfFields(ids[index] ?? '', fields)
     })
   }
 }
