@@ -15,7 +15,7 @@ import { html } from '../../pages/markup.js'
 import { addFormAction, type CurrentState, type FormAction, pathWithParameters, useCaseArguments } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
 import { formatTime } from '../quantities.js'
-import { caseState, forwardPage } from './report-page.js'
+import { caseState, forwardPage } from './case-page.js'
 
 /** The forms of a case. */
 export function addReportActions(app: FastifyInstance): void {

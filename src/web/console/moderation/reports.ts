@@ -17,9 +17,9 @@ import { buildChoices, filterForm, moreText, select } from '../form-parts.js'
 import { cursorNavigation } from '../pager.js'
 import { formatCount, formatTime } from '../quantities.js'
 import { listCard } from '../tables.js'
+import { casePage, caseState } from './case-page.js'
 import { addCasePictures } from './case-pictures.js'
 import { addReportActions } from './report-actions.js'
-import { caseState, reportPage } from './report-page.js'
 
 const { pageItems } = MODERATION_LIMITS
 
@@ -49,7 +49,7 @@ ${listCard(caseTable(cases.items), { empty, pages: cursorNavigation('/admin/repo
 
   app.get('/admin/reports/:id', { config, schema }, async (request, reply) => {
     const moderationCase = await readModerationCase(request.services, request.console.actor, pathId(request))
-    return sendConsolePage(request, reply, reportPage(request, moderationCase))
+    return sendConsolePage(request, reply, casePage(request, moderationCase))
   })
 
   addReportActions(app)

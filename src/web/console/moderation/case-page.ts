@@ -24,34 +24,34 @@ function versionOfCase({ events }: CaseDetails): string {
 }
 
 /** The page of a case: the reported content, its reports, the actions, and the forms. */
-export function reportPage(request: FastifyRequest, found: CaseDetails): ConsolePage {
-  const isClosed = found.closedAt !== null
+export function casePage(request: FastifyRequest, details: CaseDetails): ConsolePage {
+  const isClosed = details.closedAt !== null
   return {
-    title: `Case ${found.id}: ${found.state}`,
-    content: html`<section class="card"><h2>Reported ${found.targetType}</h2>${factsOf(found)}
-${evidenceBlock(found.text)}${pictures(found)}</section>
-${!isClosed && actions(request, found)}<section class="card"><h2>Reports</h2>${reports(found)}</section>
-<section class="card"><h2>Actions</h2>${actionHistory(request, found)}</section>
-<section class="card"><h2>History</h2>${history(found)}</section>
-<section class="card choices">${isClosed ? reopenForm(request, found) : caseForms(request, found)}</section>`,
+    title: `Case ${details.id}: ${details.state}`,
+    content: html`<section class="card"><h2>Reported ${details.targetType}</h2>${factsOf(details)}
+${evidenceBlock(details.text)}${pictures(details)}</section>
+${!isClosed && actions(request, details)}<section class="card"><h2>Reports</h2>${reports(details)}</section>
+<section class="card"><h2>Actions</h2>${actionHistory(request, details)}</section>
+<section class="card"><h2>History</h2>${history(details)}</section>
+<section class="card choices">${isClosed ? reopenForm(request, details) : caseForms(request, details)}</section>`,
   }
 }
 
-function factsOf(found: CaseDetails): Markup {
-  const { targetType, targetGuid, authorGuid, authorAddress, authorName } = found
+function factsOf(details: CaseDetails): Markup {
+  const { targetType, targetGuid, authorGuid, authorAddress, authorName } = details
   return detailList([
-    ['State', html`${caseState(found)}${found.takenAt !== null && html`, since ${formatTime(found.takenAt)}`}`],
+    ['State', html`${caseState(details)}${details.takenAt !== null && html`, since ${formatTime(details.takenAt)}`}`],
     [
       'Author',
       authorGuid === null
         ? 'deleted'
         : html`<bdi>${authorName ?? ''}</bdi> <a href="/admin/people/${encodeURIComponent(authorGuid)}"><bdi>${authorAddress}</bdi></a>`,
     ],
-    ['Visible to', found.public ? 'everyone' : 'chosen people only'],
-    ['Written', formatTime(found.targetCreatedAt)],
-    ...(found.targetDeleted === null ? [] : [['Deleted', words[found.targetDeleted]] as const]),
+    ['Visible to', details.public ? 'everyone' : 'chosen people only'],
+    ['Written', formatTime(details.targetCreatedAt)],
+    ...(details.targetDeleted === null ? [] : [['Deleted', words[details.targetDeleted]] as const]),
     ['Guid', html`<bdi>${targetGuid}</bdi>`],
-    ['Links', html`${linksTo(found)}`],
+    ['Links', html`${linksTo(details)}`],
     ...(targetType !== 'cluster'
       ? []
       : [['Cluster', html`<a href="/admin/clusters/${targetGuid}">Items and authors</a>`] as const]),
@@ -123,13 +123,13 @@ function actionHistory(request: FastifyRequest, { id, actions: taken }: CaseDeta
 }
 
 /** Actions on the content and on its author in one form. The first button is the mildest: the Enter key presses it. */
-function actions(request: FastifyRequest, found: CaseDetails): Markup | false {
-  const { id, targetType, targetGuid, authorGuid, targetDeleted } = found
+function actions(request: FastifyRequest, details: CaseDetails): Markup | false {
+  const { id, targetType, targetGuid, authorGuid, targetDeleted } = details
   const isContent = (targetType === 'post' || targetType === 'comment') && targetDeleted === null
   if (!isContent && authorGuid === null) return false
   const person = `/admin/people/${encodeURIComponent(authorGuid ?? '')}`
   const content = `/admin/content/${encodeURIComponent(targetGuid)}`
-  const kinds = authorChoices(!isRemote(request, found))
+  const kinds = authorChoices(!isRemote(request, details))
   const fields = html`${hiddenField('case_id', String(id))}${hiddenField('type', targetType)}${reasonField()}${
     isContent && authorGuid !== null && select('And the author', 'author', [['', 'nothing'], ...kinds])
   }${checkbox('Resolve the case afterwards', 'resolve', { isTicked: true })}`
@@ -140,13 +140,13 @@ function actions(request: FastifyRequest, found: CaseDetails): Markup | false {
     request,
     isContent ? `${content}/hide` : `${person}/${kinds[0]?.[0] ?? 'silence'}`,
     html`${fields}${hiddenField('author_guid', authorGuid ?? undefined)}<div class="buttons">${buttons}</div>`,
-    { version: versionOfCase(found) },
+    { version: versionOfCase(details) },
   )}</section>\n`
 }
 
-function caseForms(request: FastifyRequest, found: CaseDetails): Markup {
-  const { id, state, takenBy } = found
-  const version = versionOfCase(found)
+function caseForms(request: FastifyRequest, details: CaseDetails): Markup {
+  const { id, state, takenBy } = details
+  const version = versionOfCase(details)
   const form = (action: string, content: Markup) =>
     actionForm(request, `/admin/reports/${id}/${action}`, content, { version })
   const isOwn = takenBy === request.console.staff.username
@@ -160,7 +160,7 @@ function caseForms(request: FastifyRequest, found: CaseDetails): Markup {
             html`${checkbox(html`Take it over from <bdi>${takenBy}</bdi>`, 'force')}<button class="quiet">Take the case</button>`,
           )
   }</div>
-${isRemote(request, found) && html`<div><h2>Forward</h2>${form('forward', html`${checkbox('With the reasons of the reports', 'include_reason')}<button class="quiet">Show the text</button>`)}</div>`}
+${isRemote(request, details) && html`<div><h2>Forward</h2>${form('forward', html`${checkbox('With the reasons of the reports', 'include_reason')}<button class="quiet">Show the text</button>`)}</div>`}
 <div><h2>Note</h2>${form('notes', html`${textArea('Note for moderators', 'text')}<button class="quiet">Add the note</button>`)}</div>
 <div><h2>Resolve</h2>${form('resolve', html`${reasonField()}${checkbox('No action is needed', 'without_action')}<button class="quiet">Resolve</button>`)}</div>
 <div><h2>Dismiss</h2>${form('dismiss', html`${reasonField()}${checkbox('Only count further reports', 'ignore_further')}<button class="quiet">Dismiss</button>`)}</div>`
@@ -185,7 +185,7 @@ ${canConverse ? actionForm(request, `/admin/reports/${id}/forward`, send) : html
   }
 }
 
-function reopenForm(request: FastifyRequest, found: CaseDetails): Markup {
+function reopenForm(request: FastifyRequest, details: CaseDetails): Markup {
   const content = html`${reasonField()}<button class="quiet">Open the case again</button>`
-  return html`<div><h2>Open again</h2>${actionForm(request, `/admin/reports/${found.id}/reopen`, content, { version: versionOfCase(found) })}</div>`
+  return html`<div><h2>Open again</h2>${actionForm(request, `/admin/reports/${details.id}/reopen`, content, { version: versionOfCase(details) })}</div>`
 }
