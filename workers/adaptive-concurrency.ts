@@ -1,10 +1,19 @@
 import type { Job } from 'bullmq'
+import type { InboundQueue } from '../src/jobs/queues/queue-names.js'
 import { isMessageJob } from './messages-of-job.js'
 
-/** Jobs that an inbound worker runs at a time: at least, and at most while they carry few messages. */
-const JOBS = { min: 32, max: 256 } as const
-/** Messages of running jobs that fill all batches of the inbound runner. */
-const MESSAGES = 768
+interface JobLimits {
+  /** Jobs that a worker runs at a time: at least, and at most while they carry few messages. */
+  readonly min: number
+  readonly max: number
+  /** Messages of running jobs that fill all batches of the inbound runner. */
+  readonly messages: number
+}
+
+const JOB_LIMITS: Readonly<Record<InboundQueue, JobLimits>> = {
+  inbound: { min: 32, max: 256, messages: 768 },
+  'inbound-private': { min: 8, max: 128, messages: 192 },
+}
 
 interface AdaptiveConcurrency {
   /** Returns the concurrency of the worker from now on. */
@@ -17,14 +26,15 @@ interface AdaptiveConcurrency {
  * is only worth its transaction with many running jobs. Full jobs carry as many messages in a few. The concurrency grows with the
  * running jobs, because a worker starts no fetched job before it has fetched as many as it may.
  */
-export function openAdaptiveConcurrency(): AdaptiveConcurrency {
+export function openAdaptiveConcurrency(queue: InboundQueue): AdaptiveConcurrency {
+  const { min, max, messages: fullLoad } = JOB_LIMITS[queue]
   let jobs = 0
   let messages = 0
   return {
     begin(job) {
       jobs += 1
       messages += messagesOf(job)
-      return messages >= MESSAGES ? JOBS.min : Math.min(JOBS.max, Math.max(JOBS.min, 2 * jobs))
+      return messages >= fullLoad ? min : Math.min(max, Math.max(min, 2 * jobs))
     },
     end(job) {
       jobs -= 1

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Job } from 'bullmq'
 import type { ObservedWorker } from '../src/jobs/bullmq/observed-worker.js'
 import { federationBackoff } from '../src/jobs/definitions.js'
-import { isInboundQueue, type QueueName } from '../src/jobs/queues/queue-names.js'
+import { type InboundQueue, isInboundQueue, type QueueName } from '../src/jobs/queues/queue-names.js'
 import type { ServeOptions } from '../src/jobs/queues/serve-queue.js'
 import { isDatabaseReachable } from '../src/persistence/database/database.js'
 import { SWEEP_LIMITS } from '../src/persistence/database/limits.js'
@@ -24,7 +24,7 @@ import { startSweeping, startSweepingCopy } from './sweeper.js'
 
 /** Jobs that run at a time. Those of the outbound queues mostly wait for sockets, so there are many. */
 const CONCURRENCY: Readonly<Record<QueueName, number>> = {
-  inbound: 32, // at least: see adaptive-concurrency.ts
+  inbound: 32, // of both inbound queues at least: see adaptive-concurrency.ts
   'inbound-private': 8,
   fetch: 16,
   'fetch-unproven': 64,
@@ -111,8 +111,12 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
   const load = openInboundLoad()
 
   /** Runs more jobs at a time while they carry few messages. */
-  function serveAdaptively(queue: QueueName, run: (job: Job) => Promise<void>, serving: ServeOptions): ObservedWorker {
-    const running = openAdaptiveConcurrency()
+  function serveAdaptively(
+    queue: InboundQueue,
+    run: (job: Job) => Promise<void>,
+    serving: ServeOptions,
+  ): ObservedWorker {
+    const running = openAdaptiveConcurrency(queue)
     const worker = services.jobs.serve(
       queue,
       async (job) => {
@@ -137,7 +141,7 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
       : createJobRunner(services, runner)
     const configuredConcurrency = services.config.workerConcurrency[queue]
     const serving = { ...timing, concurrency: configuredConcurrency ?? CONCURRENCY[queue] }
-    if (queue === 'inbound' && configuredConcurrency === undefined) return serveAdaptively(queue, run, serving)
+    if (isInboundQueue(queue) && configuredConcurrency === undefined) return serveAdaptively(queue, run, serving)
     return services.jobs.serve(queue, (job) => counters.runJob(queue, job, run), serving)
   })
   const endLocalRuns = startLocalRuns(services, {

@@ -1,13 +1,20 @@
 /**
- * When groups of a group commit grow. A group of at least `busyItems` that has taken `busyMs` or longer shows that its target is under
- * load: then fewer, larger groups cost less.
+ * When groups of a group commit grow. A group that was large, or slow, shows that its target is under load: then fewer, larger groups
+ * cost less.
  */
 export interface GrowthLimits {
-  readonly busyItems: number
-  readonly busyMs: number
+  /** Kinds of load; the last one that a group fits counts. */
+  readonly loads: readonly GroupLoad[]
   /** Items that start the next group at once. */
   readonly startItems: number
-  /** Fewer items start it when no call was added for a millisecond, or after this time at the latest. */
+}
+
+/** Shown by a group of at least `items` that has taken `ms` or longer. */
+interface GroupLoad {
+  readonly items: number
+  readonly ms: number
+  /** The next group then starts when no call was added for `pauseMs`, or after `waitMs` at the latest. */
+  readonly pauseMs: number
   readonly waitMs: number
 }
 
@@ -32,34 +39,34 @@ export interface GroupGrowth {
   recordGroup(items: number, ms: number): void
 }
 
-export function openGroupGrowth({ busyItems, busyMs, startItems, waitMs }: GrowthLimits): GroupGrowth {
-  let isBusy = false
+export function openGroupGrowth({ loads, startItems }: GrowthLimits): GroupGrowth {
+  let load: GroupLoad | undefined
   let isWaiting = false
 
-  async function waitForCalls(countWaitingCalls: CountWaitingCalls): Promise<void> {
+  async function waitForCalls({ pauseMs, waitMs }: GroupLoad, countWaitingCalls: CountWaitingCalls): Promise<void> {
     const until = performance.now() + waitMs
     let lastCalls = -1
     for (;;) {
       const calls = countWaitingCalls()
       if (calls === undefined || calls === lastCalls || performance.now() >= until) return
       lastCalls = calls
-      await new Promise((resolve) => setTimeout(resolve, 1))
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
   }
 
   return {
-    mayStart: (items) => !isBusy || items >= startItems,
+    mayStart: (items) => load === undefined || items >= startItems,
     wait(countWaitingCalls, start) {
-      if (isWaiting) return
+      if (isWaiting || load === undefined) return
       isWaiting = true
-      void waitForCalls(countWaitingCalls).then(() => {
+      void waitForCalls(load, countWaitingCalls).then(() => {
         isWaiting = false
-        isBusy = false // the waiting calls have waited; the next group measures again
+        load = undefined // the waiting calls have waited; the next group measures again
         start()
       })
     },
     recordGroup(items, ms) {
-      isBusy = items >= busyItems && ms >= busyMs
+      load = loads.findLast((each) => items >= each.items && ms >= each.ms)
     },
   }
 }

@@ -152,7 +152,13 @@ describe('group commit', () => {
 })
 
 describe('group commit for a busy caller', () => {
-  const growth = { busyItems: 2, busyMs: 5, startItems: 5, waitMs: 3 }
+  const growth = {
+    loads: [
+      { items: 2, ms: 5, pauseMs: 1, waitMs: 3 },
+      { items: 3, ms: 20, pauseMs: 4, waitMs: 12 },
+    ],
+    startItems: 5,
+  }
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] })
     return () => vi.useRealTimers()
@@ -192,6 +198,18 @@ describe('group commit for a busy caller', () => {
     expect(later()).toEqual([])
 
     await vi.advanceTimersByTimeAsync(1)
+    expect(later()).toEqual([2])
+  })
+
+  it('waits longer after a group that was both larger and slower', async () => {
+    const { bring, later } = await afterGroup(3, 20)
+    await comes(bring)
+    await vi.advanceTimersByTimeAsync(3)
+    await comes(bring)
+    await vi.advanceTimersByTimeAsync(4)
+    expect(later()).toEqual([])
+
+    await vi.advanceTimersByTimeAsync(5)
     expect(later()).toEqual([2])
   })
 

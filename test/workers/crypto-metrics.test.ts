@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client'
 import { afterAll, expect, it } from 'vitest'
-import { registerCryptoMetrics, watchWaits } from '../../workers/threads/crypto-metrics.js'
+import { registerCryptoMetrics } from '../../workers/threads/crypto-metrics.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 
 const pool = openCryptoPool(1)
@@ -27,20 +27,3 @@ it('the metrics show running and waiting tasks of the crypto threads, and how lo
   expect(idle).toContain('pod_crypto_seconds_count{task="generateKeyPair"} 3')
   expect(idle).toContain('pod_crypto_wait_seconds_count 3')
 }, 180_000)
-
-it('a task waits until an earlier one has ended, and a cancelled one until then', () => {
-  const waits: number[] = []
-  const begin = watchWaits(2, (ms) => waits.push(ms))
-  const [first, second, third, fourth] = [begin(), begin(), begin(), begin()]
-  expect(waits).toEqual([0, 0])
-
-  third?.() // cancelled while it waits
-  expect(waits).toHaveLength(3)
-  first?.()
-  expect(waits).toHaveLength(4)
-  second?.()
-  fourth?.()
-  begin()
-  begin()
-  expect(waits.slice(4)).toEqual([0, 0])
-})

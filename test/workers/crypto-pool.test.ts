@@ -78,3 +78,14 @@ function outcomeOf(making: Promise<unknown>): Promise<string> {
     (error: Error) => error.name,
   )
 }
+
+it('public messages do not wait for private ones that were added just before them', async () => {
+  const order: string[] = []
+  const encrypted = Array.from({ length: 40 }, () => ({ encrypted: 'rubbish', recipientKey: key }))
+  const envelopes = Array.from({ length: 2 }, () => ({ envelope: 'rubbish', receivedAt: '2026-11-30T12:00:00Z' }))
+  const decryption = crypto.openEncryptedEnvelopes(encrypted).then(() => order.push('private'))
+  const verification = crypto.verifyEnvelopes(envelopes, new Map()).then(() => order.push('public'))
+  await Promise.all([decryption, verification])
+
+  expect(order).toEqual(['public', 'private'])
+})

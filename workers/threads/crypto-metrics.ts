@@ -30,36 +30,9 @@ export function recordCryptoTask(task: string, ms: number): void {
   taskSeconds.observe({ task: TASK_LABELS[task] ?? task }, ms / 1_000)
 }
 
-/**
- * Measures how long tasks wait for one of the threads. The pool starts them in the order in which they were added, and emits no event
- * when. The returned function is called when a task begins to wait; its result, when the task has ended.
- */
-export function watchWaits(threads: number, observe = (ms: number) => waitSeconds.observe(ms / 1_000)) {
-  const waitingTasks: { readonly since: number }[] = []
-  let running = 0
-
-  function startNext(): void {
-    const next = waitingTasks.shift()
-    if (next === undefined) running -= 1
-    else observe(performance.now() - next.since)
-  }
-
-  return (): (() => void) => {
-    const task = { since: performance.now() }
-    if (running < threads) {
-      running += 1
-      observe(0)
-      return startNext
-    }
-    waitingTasks.push(task)
-    return () => {
-      const place = waitingTasks.indexOf(task)
-      if (place < 0) return startNext()
-      // The task has waited until its deadline.
-      waitingTasks.splice(place, 1)
-      observe(performance.now() - task.since)
-    }
-  }
+/** Records how long a task waited for a thread, since the time at which it was added. */
+export function recordCryptoWait(addedAt: number): void {
+  waitSeconds.observe((performance.now() - addedAt) / 1_000)
 }
 
 /** The load of the threads as a heartbeat has it. */

@@ -2,9 +2,10 @@ import { availableParallelism } from 'node:os'
 import { Piscina } from 'piscina'
 import type { VerifiedEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import type { PodCrypto, ReceivedEnvelope } from '../../src/services/pod-crypto.js'
-import { type CryptoLoad, recordCryptoTask, watchWaits } from './crypto-metrics.js'
+import { type CryptoLoad, recordCryptoTask, recordCryptoWait } from './crypto-metrics.js'
 import type * as tasks from './crypto-thread.js'
 import { verifyEnvelopes } from './crypto-thread.js'
+import { openFreeThreads } from './free-threads.js'
 import { inParts, type PartLimits } from './in-parts.js'
 import { THREAD_LIMITS } from './limits.js'
 
@@ -26,6 +27,13 @@ const VERIFIED_HERE_CHARS = 16_384
 const PRIVATE_KEYS_A_TASK = { min: 1, max: 4 }
 
 type Tasks = typeof tasks
+
+/** Milliseconds by which a long task is due later than a short one that is added at the same time. Others are due at once. */
+const DUE_AFTER_MS: Readonly<Partial<Record<keyof Tasks, number>>> = {
+  openEncryptedEnvelopes: 50,
+  signEnvelopes: 100,
+  generateKeyPair: 200,
+}
 
 /** A task took longer than its timeout. */
 class ThreadTimeout extends Error {
@@ -53,31 +61,38 @@ export function openCryptoPool(
     },
   })
 
-  const beginWait = watchWaits(threads)
+  const freeThreads = openFreeThreads(threads)
   let isClosed = false
   let unfinishedTasks = 0
+
+  async function runInThread(name: keyof Tasks, task: object, signal: AbortSignal) {
+    try {
+      if (isClosed) throw new Error('The threads have been closed.') // the pool would start new threads
+      return await pool.run(task, { name, signal })
+    } finally {
+      freeThreads.giveBack()
+    }
+  }
 
   async function run<Name extends keyof Tasks>(
     name: Name,
     task: Parameters<Tasks[Name]>[0],
     withinMs: number,
   ): Promise<Awaited<ReturnType<Tasks[Name]>>> {
-    if (isClosed) throw new Error('The threads have been closed.') // the pool would start new threads
     if (unfinishedTasks >= threads + THREAD_LIMITS.tasksQueued)
       throw new ThreadsBusy('Too many tasks wait for a thread.')
     const signal = AbortSignal.timeout(withinMs)
     const began = performance.now()
     unfinishedTasks += 1
-    const endTask = beginWait()
     try {
-      return await pool.run(task, { name, signal })
+      await freeThreads.take(began + (DUE_AFTER_MS[name] ?? 0), signal).finally(() => recordCryptoWait(began))
+      return await runInThread(name, task, signal)
     } catch (error) {
       // Not an outage: the input may be the cause.
       if (signal.aborted) throw new ThreadTimeout(`${name} took longer than ${withinMs} ms.`, { cause: error })
       throw error
     } finally {
       unfinishedTasks -= 1
-      endTask()
       recordCryptoTask(name, performance.now() - began)
     }
   }
@@ -123,7 +138,7 @@ export function openCryptoPool(
         return { state: 'rejected', fault: 'DiscoveryFailed', reason: 'the document takes too long to read' }
       }
     },
-    load: () => ({ threads, running: unfinishedTasks - pool.queueSize, waiting: pool.queueSize }),
+    load: () => ({ threads, running: unfinishedTasks - freeThreads.waiting, waiting: freeThreads.waiting }),
     async close() {
       isClosed = true
       await pool.destroy()

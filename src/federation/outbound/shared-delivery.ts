@@ -42,7 +42,7 @@ const RESULTS: GroupCommitLimits<DeliveryResults> = {
 }
 
 /** Results wait for each other for some milliseconds while many arrive. */
-const RESULTS_GROWTH: GrowthLimits = { busyItems: 4, busyMs: 0, startItems: 64, waitMs: 25 }
+const RESULTS_GROWTH: GrowthLimits = { loads: [{ items: 4, ms: 0, pauseMs: 1, waitMs: 25 }], startItems: 64 }
 
 function openSharedDelivery(db: Knex): SharedDelivery {
   const lease = groupCommit(ONE_AT_A_TIME, async (requests: readonly LeaseRequest[]) => {

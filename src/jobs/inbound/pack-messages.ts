@@ -31,7 +31,13 @@ const SECOND_JOB_MIN_MESSAGES = 32
  * Makes jobs larger under load. With small jobs their overhead would use up the machine long before the messages do, and every
  * message would wait longer than these milliseconds.
  */
-const GROWTH: GrowthLimits = { busyItems: 12, busyMs: 2, startItems: 48, waitMs: 8 }
+const GROWTH: GrowthLimits = {
+  loads: [
+    { items: 12, ms: 2, pauseMs: 1, waitMs: 8 },
+    { items: 2, ms: 6, pauseMs: 4, waitMs: 16 },
+  ],
+  startItems: 48,
+}
 
 /** The priority of separate jobs: jobs with one come after all jobs without. */
 const SEPARATE_PRIORITY = 10
