@@ -262,10 +262,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     const healthy = await otherPod({ lastSuccessAt: new Date() })
     await write(...silent, healthy)
     const config = { ...pod.config, workerConcurrency: { 'outbound-slow': 4 } }
-    workers = startTestWorkers(
-      { ...pod, config },
-      { handlers, queues, timing: { abortAfterMs: 0, closeWithinMs: 100 } },
-    )
+    workers = startTestWorkers({ ...pod, config }, { handlers, queues, timing: { abortAfterMs: 0 } })
 
     await enqueueFor(...silent)
     await vi.waitFor(async () => expect((await pod.jobs.counts('outbound-slow')).active).toBe(4), {
