@@ -82,7 +82,7 @@ function outcomeOf(making: Promise<unknown>): Promise<string> {
 it('public messages do not wait for private ones that were added just before them', async () => {
   const order: string[] = []
   const encrypted = Array.from({ length: 40 }, () => ({ encrypted: 'rubbish', recipientKey: key }))
-  const envelopes = Array.from({ length: 2 }, () => ({ envelope: 'rubbish', receivedAt: '2026-11-30T12:00:00Z' }))
+  const envelopes = Array.from({ length: 2 }, () => ({ envelope: 'rubbish', receivedAt: new Date('2026-11-30') }))
   const decryption = crypto.openEncryptedEnvelopes(encrypted).then(() => order.push('private'))
   const verification = crypto.verifyEnvelopes(envelopes, new Map()).then(() => order.push('public'))
   await Promise.all([decryption, verification])

@@ -202,7 +202,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     workers = startTestWorkers(oneSlot, {
       handlers,
       queues: ['outbound-slow'],
-      timing: { abortAfterMs: 10, closeWithinMs: 500 },
+      timing: { abortAfterMs: 10 },
     })
 
     await vi.waitFor(async () => expect((await checked.row()).checkedAt).not.toBeNull(), {
