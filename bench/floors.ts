@@ -4,10 +4,10 @@
  */
 export const FLOORS = {
   lived: {
-    stored: { redis: 0.11, postgresql: 0.11 },
-    done: { redis: 0.03, postgresql: 0.03 },
+    stored: { redis: 0.3, postgresql: 0.3 },
+    done: { redis: 0.2, postgresql: 0.2 },
     /** Processor time of the cryptography of a message, as a part of all its processor time, by messages a second. */
-    rates: { 18: 0.025, 60: 0.036, 300: 0.08 },
+    rates: { 18: 0.045, 60: 0.055, 300: 0.11 },
   },
   /** 1 000 filters on the longest text take at most 5 ms. */
   filters: 1,
