@@ -5,8 +5,8 @@ import { messageOf } from '../../src/errors/thrown.js'
 import { BackupError } from '../../src/operations/backup/backup-error.js'
 import { withBackupLock } from '../../src/operations/backup/backup-lock.js'
 import { type CreateOptions as BackupOptions, createBackup } from '../../src/operations/backup/create-backup.js'
+import { type DeletedBackups, deleteBackups } from '../../src/operations/backup/delete-backups.js'
 import { generateBackupKey, readIdentities, readRecipients } from '../../src/operations/backup/encryption.js'
-import { deleteBackups, type Forgotten } from '../../src/operations/backup/forget-backups.js'
 import { type ListedBackup, listBackups, recordVerification } from '../../src/operations/backup/list-backups.js'
 import { ageInHours, type Manifest, requireManifest } from '../../src/operations/backup/manifest.js'
 import {
@@ -189,8 +189,8 @@ async function create({ to, plain, passphrase, yes, forget: removeOld, ...option
         return createBackup(services, { repository, ...key, settings, signal, report: progress.report })
       }),
   ).finally(progress.end)
-  const forgotten = removeOld ? await removeOldBackups(repository, config.backupKeep, false) : undefined
-  const removedFields = forgotten && { forgotten: forgotten.forgotten }
+  const removal = removeOld ? await removeOldBackups(repository, config.backupKeep, false) : undefined
+  const removedFields = removal && { forgotten: removal.deleted }
   if (stream !== undefined) {
     await stream.end()
     process.stderr.write(`Backup ${manifest.id} is complete.\n`)
@@ -199,7 +199,7 @@ async function create({ to, plain, passphrase, yes, forget: removeOld, ...option
   print(options, { ...summaryOf(manifest), missing_pictures: manifest.pictures.missing, ...removedFields }, [
     `Backup ${manifest.id} is complete: ${manifest.rows} rows and ${manifest.pictures.count} pictures, ${describeBytes(manifest.bytes)}, of which ${describeBytes(manifest.bytes_new)} are new.`,
     ...(manifest.pictures.missing > 0 ? [`${manifest.pictures.missing} photos had no file on the pod.`] : []),
-    ...(forgotten === undefined ? [] : [`${forgotten.forgotten.length} old backups are removed.`]),
+    ...(removal === undefined ? [] : [`${removal.deleted.length} old backups are removed.`]),
   ])
 }
 
@@ -332,14 +332,14 @@ async function forget({
     throw new CommandError('Say which backups are kept: --keep-daily, --keep-weekly or --keep-monthly.')
   }
   const repository = repositoryOf(from, readConfig(process.env))
-  const { kept, forgotten, pictures } = await removeOldBackups(repository, { daily, weekly, monthly }, dryRun)
-  print(options, { kept, forgotten, pictures, dry_run: dryRun }, [
-    ...forgotten.map((id) => `${dryRun ? 'would be removed' : 'removed'}: ${id}`),
-    `${forgotten.length} of ${forgotten.length + kept.length} backups and ${pictures} pictures ${dryRun ? 'would be' : 'are'} removed.`,
+  const { kept, deleted, pictures } = await removeOldBackups(repository, { daily, weekly, monthly }, dryRun)
+  print(options, { kept, forgotten: deleted, pictures, dry_run: dryRun }, [
+    ...deleted.map((id) => `${dryRun ? 'would be removed' : 'removed'}: ${id}`),
+    `${deleted.length} of ${deleted.length + kept.length} backups and ${pictures} pictures ${dryRun ? 'would be' : 'are'} removed.`,
   ])
 }
 
-function removeOldBackups(repository: Repository, retention: Retention, dryRun: boolean): Promise<Forgotten> {
+function removeOldBackups(repository: Repository, retention: Retention, dryRun: boolean): Promise<DeletedBackups> {
   return runInterruptible('The next run removes the rest.', (signal) =>
     withPod((services) =>
       withBackupLock(services, signal, (locked) => deleteBackups(repository, retention, { dryRun, signal: locked })),

@@ -27,8 +27,8 @@ import { listPhotoFiles } from '../../src/domain/photos/photos.js'
 import type { Refusal } from '../../src/domain/refusals.js'
 import { loadJob } from '../../src/jobs/outbox/load-job.js'
 import { checkRestoredPod } from '../../src/operations/backup/check-restored-pod.js'
+import { deleteBackups } from '../../src/operations/backup/delete-backups.js'
 import { generateBackupKey } from '../../src/operations/backup/encryption.js'
-import { deleteBackups } from '../../src/operations/backup/forget-backups.js'
 import { listBackups, recordVerification } from '../../src/operations/backup/list-backups.js'
 import { type Manifest, newBackupId } from '../../src/operations/backup/manifest.js'
 import { openPassphraseRecipient } from '../../src/operations/backup/passphrase-identity.js'
@@ -591,7 +591,7 @@ describe('the repository', () => {
       deleteBackups(source.repository, { daily: 1, weekly: 0, monthly: 0 }, { dryRun, signal: uninterrupted.signal })
     const expected = {
       kept: [third.id],
-      forgotten: [first.id, second.id].sort(),
+      deleted: [first.id, second.id].sort(),
       pictures: listPhotoFiles(photo.name).length,
     }
 
@@ -602,7 +602,7 @@ describe('the repository', () => {
     expect((await listBackups(source.repository)).map(({ manifest }) => manifest.id)).toEqual([third.id])
     expect(await verify(third, [source.identity])).toEqual([])
     expect(filesBelow(join(source.repositoryFolder, 'pictures'))).toHaveLength(third.pictures.count)
-    expect(await forget(false)).toEqual({ kept: [third.id], forgotten: [], pictures: 0 })
+    expect(await forget(false)).toEqual({ kept: [third.id], deleted: [], pictures: 0 })
   })
 
   it('has metrics once there is a place for backups', async () => {
@@ -720,12 +720,12 @@ describe('the repository', () => {
     expect(await rowsOf(place.db)).toEqual(await rowsOf(source.pod.db))
     expect(await store.client.list('images/')).toHaveLength(manifest.pictures.count)
 
-    const { forgotten } = await deleteBackups(
+    const { deleted } = await deleteBackups(
       repository,
       { daily: 1, weekly: 0, monthly: 0 },
       { dryRun: false, signal: uninterrupted.signal },
     )
-    expect(forgotten).toHaveLength(1)
+    expect(deleted).toHaveLength(1)
     store.fail(503)
     await expect(source.backUp({ repository })).rejects.toThrow('s3://pictures/backups/ cannot be used')
     const runs = await source.pod.db('backup_runs').orderBy('startedAt').pluck('fault')

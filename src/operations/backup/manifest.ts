@@ -97,6 +97,12 @@ export async function writeManifest(repository: Repository, manifest: Manifest):
   await repository.write(manifestPath(manifest.id), [Buffer.from(`${text}\n`)])
 }
 
+/** The manifest first: an interruption must leave no backup without its parts. */
+export async function removeBackup(repository: Repository, id: string): Promise<void> {
+  await repository.remove(manifestPath(id))
+  await repository.remove(backupFolder(id))
+}
+
 /** Undefined: the backup was not finished. */
 export async function findManifest(repository: Repository, id: string): Promise<Manifest | undefined> {
   const path = manifestPath(id)

@@ -130,35 +130,35 @@ async function prepareTarget(
   { manifest, secretKey }: { readonly manifest: Manifest; readonly secretKey: string },
   { replace }: RestoreOptions,
 ): Promise<readonly string[]> {
-  const { dataDir, uploadsDir, secretKey: setting } = config
+  const { dataDir, uploadsDir, secretKey: configuredKey } = config
   const processes = await listConnectedProcesses(db)
   if (processes.length > 0) {
     throw new BackupError(`The database is in use by ${processes.join(' and ')}: stop the pod first.`)
   }
   const target = await inspectRestoreTarget(db)
   const isRepeated = existsSync(join(uploadsDir, MARK_FILE))
-  const isPictureless = manifest.pictures.referenced === true
-  const pictures = !isPictureless && !isRepeated && (await hasPictures(openPictureStorage(config)))
-  const file = setting === undefined ? await findStoredKey(dataDir) : undefined
-  const hasOtherKey = file !== undefined && file !== secretKey
+  const hasReferencedPictures = manifest.pictures.referenced === true
+  const hasOtherPictures = !hasReferencedPictures && !isRepeated && (await hasPictures(openPictureStorage(config)))
+  const storedKey = configuredKey === undefined ? await findStoredKey(dataDir) : undefined
+  const hasOtherKey = storedKey !== undefined && storedKey !== secretKey
 
-  if (setting !== undefined && setting !== secretKey) {
+  if (configuredKey !== undefined && configuredKey !== secretKey) {
     throw new BackupError(
       'SECRET_KEY is not the key of the backup: leave it out, and the key is restored to the data folder, or set it as the pod had it.',
     )
   }
-  const full = [
+  const conflicts = [
     ...(target === 'full' ? ['the database has tables'] : []),
-    ...(pictures ? [config.storage === 's3' ? 'the S3 store has pictures' : `${uploadsDir} has pictures`] : []),
+    ...(hasOtherPictures ? [config.storage === 's3' ? 'the S3 store has pictures' : `${uploadsDir} has pictures`] : []),
     ...(hasOtherKey ? [`${dataDir} has another secret key`] : []),
   ]
-  if (full.length > 0 && !replace) {
+  if (conflicts.length > 0 && !replace) {
     throw new BackupError(
-      `A backup is restored into an empty database and folder only, and ${full.join(', ')}. With --replace they are renamed.`,
+      `A backup is restored into an empty database and folder only, and ${conflicts.join(', ')}. With --replace they are renamed.`,
     )
   }
 
-  if (pictures && config.storage === 's3') {
+  if (hasOtherPictures && config.storage === 's3') {
     throw new BackupError('The S3 store has pictures, which cannot be renamed: set S3_PREFIX to another path.')
   }
 
@@ -166,7 +166,7 @@ async function prepareTarget(
   const newNames: string[] = []
   if (target === 'unfinished') await dropUnfinished(db)
   if (target === 'full') newNames.push(...(await moveAside(db, `${suffix}_${Date.now()}`)))
-  if (pictures) newNames.push(await renameReplaced(join(uploadsDir, 'images')))
+  if (hasOtherPictures) newNames.push(await renameReplaced(join(uploadsDir, 'images')))
   if (hasOtherKey) newNames.push(await renameReplaced(secretKeyFile(dataDir)))
   return newNames
 }

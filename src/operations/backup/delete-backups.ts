@@ -1,19 +1,19 @@
 import { BackupError } from './backup-error.js'
 import { listBackups } from './list-backups.js'
-import { backupFolder, type Manifest } from './manifest.js'
+import { type Manifest, removeBackup } from './manifest.js'
 import { readPictureList } from './pictures.js'
 import type { Repository } from './repositories/repository.js'
 import { chooseRetained, type Retention } from './retention.js'
 
-export interface Forgotten {
+export interface DeletedBackups {
   /** Ids, the oldest first. */
   readonly kept: readonly string[]
-  readonly forgotten: readonly string[]
+  readonly deleted: readonly string[]
   /** The number of pictures that no remaining backup contains. */
   readonly pictures: number
 }
 
-interface ForgetOptions {
+interface DeleteOptions {
   /** Removes nothing, and returns what would be removed. */
   readonly dryRun: boolean
   readonly signal: AbortSignal
@@ -25,8 +25,8 @@ const FIRST_DIGITS = '0123456789abcdef'
 export async function deleteBackups(
   repository: Repository,
   retention: Retention,
-  { dryRun, signal }: ForgetOptions,
-): Promise<Forgotten> {
+  { dryRun, signal }: DeleteOptions,
+): Promise<DeletedBackups> {
   const refuse = (error: BackupError) => {
     throw new BackupError(`No backup is removed: ${error.message} Remove the folder of this backup.`)
   }
@@ -40,29 +40,27 @@ export async function deleteBackups(
     backups.filter(({ complete }) => complete),
     retention,
   )
-  const forgottenBackups = backups.filter((backup) => backup.complete && !retainedBackups.has(backup))
+  const deletedBackups = backups.filter((backup) => backup.complete && !retainedBackups.has(backup))
   const remainingManifests = backups
-    .filter((backup) => !forgottenBackups.includes(backup))
+    .filter((backup) => !deletedBackups.includes(backup))
     .map(({ manifest }) => manifest)
 
-  const ids = forgottenBackups.map(({ manifest }) => manifest.id).sort()
+  const ids = deletedBackups.map(({ manifest }) => manifest.id).sort()
   if (!dryRun) {
     for (const id of ids) {
       signal.throwIfAborted()
-      // Without its manifest a backup does not exist, so that an interruption leaves no damaged one.
-      await repository.remove(`${backupFolder(id)}/manifest.json`)
-      await repository.remove(backupFolder(id))
+      await removeBackup(repository, id)
     }
   }
   const pictures = await removePictures(repository, remainingManifests, { dryRun, signal })
-  return { kept: remainingManifests.map(({ id }) => id).sort(), forgotten: ids, pictures }
+  return { kept: remainingManifests.map(({ id }) => id).sort(), deleted: ids, pictures }
 }
 
 /** Reads all lists once for each first digit of the paths: the paths of all pictures may not fit into memory. */
 async function removePictures(
   repository: Repository,
   remaining: readonly Manifest[],
-  { dryRun, signal }: ForgetOptions,
+  { dryRun, signal }: DeleteOptions,
 ): Promise<number> {
   if (remaining.length === 0) return 0
   await refuseUnknownLists(repository, remaining)
