@@ -73,12 +73,18 @@ async function moveLocked(
   const target = openDatabase({ ...WORKER_DATABASE_LIMITS, url: targetUrl, applicationName: 'pod move' })
   try {
     await requireStopped(services.db)
+    const { applied, unknown } = await migrationStatus(services.db)
+    if (unknown.length > 0) {
+      throw new BackupError(
+        'A newer version has changed the tables of the database: move it with that version or a later one.',
+      )
+    }
     await requireUsable(target, options)
     const source = await openUnlimitedSession(services.db, 'move')
     try {
       await lockTables(source)
       await markRestore(target, MOVE_SOURCE)
-      await migrateTo(target, (await migrationStatus(services.db)).applied)
+      await migrateTo(target, applied)
       const moveReport = await copyAll(services.jobs, source, target, options)
       await finish(target, targetUrl)
       await options.onMoved?.()

@@ -221,6 +221,25 @@ describe('a backup', { timeout: 60_000 }, () => {
     for (const file of filesBelow(source.repositoryFolder)) {
       const content = readFileSync(file).toString('latin1')
       for (const secret of ['ann@pod.example', 'quin@q.example', PRIVATE_TEXT, SECRET_KEY, '.jpg', 'PRIVATE KEY']) {
+  it('made by an older version than that of the tables is restored by the newer version only', async () => {
+    const { db } = source.pod
+    const newer = { name: '9999_newer', batch: 1, migrationTime: new Date() }
+    await db('knex_migrations').insert(newer)
+    await db.raw('alter table posts add column newer integer')
+    try {
+      const made = await source.backUp()
+      await using place = await openRestorePlace()
+
+      const restoring = place.restore(made, { repository: source.repository, identities: [source.identity] })
+
+      await expect(restoring).rejects.toThrow('newer than this program')
+      expect(made.migrations.at(-1)).toBe(newer.name)
+    } finally {
+      await db.raw('alter table posts drop column newer')
+      await db('knex_migrations').where({ name: newer.name }).delete()
+    }
+  })
+
         expect({ file, found: content.includes(secret) || file.includes(secret) }).toEqual({ file, found: false })
       }
     }

@@ -77,7 +77,7 @@ async function writeBackup(services: BackupDependencies, id: string, options: Cr
   const startedAt = services.now().toISOString()
   const previous = await newestBackup(repository)
   const { host } = services.config
-  const { applied: migrations } = await migrationStatus(services.db)
+  const { applied, unknown } = await migrationStatus(services.db)
   const postgresql = await readServerVersion(services.db)
 
   const write = (
@@ -102,7 +102,8 @@ async function writeBackup(services: BackupDependencies, id: string, options: Cr
     host,
     version: readSoftware().version,
     postgresql,
-    migrations,
+    // The tables are those of the newest migration, also if a newer program has applied it.
+    migrations: [...applied, ...unknown],
     started_at: startedAt,
     finished_at: services.now().toISOString(),
     recipients,

@@ -18,7 +18,7 @@ export async function checkRestore(
   const unknown = manifest.migrations.filter((name) => !migrations.has(name))
   if (unknown.length > 0) {
     throw new BackupError(
-      `The backup was made by version ${manifest.version}, which is newer than this program: install that version or a later one.`,
+      `The backup (made by version ${manifest.version}) has tables of a version that is newer than this program: install that version or a later one.`,
     )
   }
   if (config.databaseUrl !== undefined) return
