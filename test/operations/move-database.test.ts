@@ -52,8 +52,23 @@ it('is refused while the pod runs, and for a database with tables; nothing is wr
   await expect(move(target.url)).rejects.toThrow('it must be empty')
 })
 
-it('has the same rows, counters, keys and indexes in the new database', async () => {
+it('is refused for tables of a newer version', async () => {
   await using target = await openEmptyDatabase()
+  await source.db('knex_migrations').insert({ name: '9999_newer', batch: 1, migrationTime: new Date() })
+  try {
+    await expect(move(target.url)).rejects.toThrow('A newer version has changed the tables')
+  } finally {
+    await source.db('knex_migrations').where({ name: '9999_newer' }).delete()
+  }
+  expect(await inspectRestoreTarget(target.db)).toBe('empty')
+})
+
+it('has the same rows, counters, keys and indexes in a new database that writes values differently', async () => {
+  await using target = await openEmptyDatabase()
+  const name = new URL(target.url).pathname.slice(1)
+  for (const setting of ["timezone = 'Europe/Berlin'", "bytea_output = 'escape'", 'extra_float_digits = -3']) {
+    await target.db.raw(`alter database ?? set ${setting}`, [name])
+  }
 
   const moved = await move(target.url)
 

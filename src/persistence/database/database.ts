@@ -230,12 +230,22 @@ export function openSession(db: Knex, purpose: string): pg.Client {
 }
 
 /**
- * Without the last two, a scan of a large table begins where another one has stopped, or its rows come from several processes: the
- * rows of two scans could not be compared.
+ * With `synchronize_seqscans`, a scan of a large table begins where another one has stopped; with parallel workers, its rows come from
+ * several processes: the rows of two scans could not be compared. The other settings after `jit` are the form of values as texts, which
+ * a server, database or role may change.
  */
-const UNLIMITED =
-  'set statement_timeout = 0; set lock_timeout = 0; set idle_in_transaction_session_timeout = 0; set jit = off; ' +
-  'set synchronize_seqscans = off; set max_parallel_workers_per_gather = 0'
+const UNLIMITED = `
+  set statement_timeout = 0;
+  set lock_timeout = 0;
+  set idle_in_transaction_session_timeout = 0;
+  set jit = off;
+  set synchronize_seqscans = off;
+  set max_parallel_workers_per_gather = 0;
+  set timezone = 'UTC';
+  set datestyle = 'ISO';
+  set intervalstyle = 'postgres';
+  set bytea_output = 'hex';
+  set extra_float_digits = 1`
 
 /** An open connection outside of the pool without time limits, for reading or loading whole tables. */
 export async function openUnlimitedSession(db: Knex, purpose: string): Promise<pg.Client> {
