@@ -63,7 +63,7 @@ const TRIES = 3
 const FIRST_PAUSE_MS = 100
 /** Until the headers of the answer. */
 const TIMEOUT_SECONDS = 10
-/** A file has more time: it is sent before the store answers. */
+/** A body has more time: it is sent before the store answers. */
 const SLOWEST_BYTES_A_SECOND = 1024 * 1024
 
 interface Request {
@@ -109,7 +109,8 @@ export function openS3Client(settings: S3Settings): S3Client {
   async function exchange(request: Request): Promise<Response> {
     const { method, body } = request
     const timeout = new AbortController()
-    const seconds = TIMEOUT_SECONDS + (body instanceof Uint8Array ? 0 : (body?.bytes ?? 0) / SLOWEST_BYTES_A_SECOND)
+    const bytes = body instanceof Uint8Array ? body.length : (body?.bytes ?? 0)
+    const seconds = TIMEOUT_SECONDS + bytes / SLOWEST_BYTES_A_SECOND
     const timer = setTimeout(
       () => timeout.abort(new Error(`no answer within ${Math.ceil(seconds)} s`)),
       seconds * 1_000,
