@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import { expect, it, vi } from 'vitest'
 import { openS3Client } from '../../src/persistence/s3/s3-client.js'
 import { serveHttp } from '../support/http/scripted-server.js'
+import { startS3Store } from '../support/s3/s3-store.js'
 
 const KEYS = { region: 'us-east-1', accessKeyId: 'key', secretAccessKey: 'secret', isPathStyle: true }
 
@@ -30,4 +31,15 @@ it('a body has a second more for each megabyte, in memory or not', async () => {
   }
   expect(count).toBe(2)
   await server.close()
+})
+
+it('a missing bucket has no objects, and takes none', async () => {
+  await using store = await startS3Store()
+  const client = openS3Client({ ...store.settings, bucket: 'missing', prefix: '' })
+
+  await expect(client.put('key', Buffer.from('content'))).rejects.toThrow('it answered 404, NoSuchBucket')
+  expect(store.takeRequests()).toEqual(['PUT'])
+  expect(await client.get('key')).toBeUndefined()
+  expect(await client.head('key')).toBeUndefined()
+  await client.remove('key')
 })

@@ -180,9 +180,10 @@ function streamOf({ bytes, open }: S3File, headers: Headers): RequestInit {
   return { body: open(), duplex: 'half' } as unknown as RequestInit
 }
 
-/** Returns successful responses and those for missing objects. */
+/** Returns successful responses and those for missing objects. To a PUT, 404 means that there is no bucket. */
 async function requireAccepted({ method }: Request, response: Response): Promise<Response> {
-  if (response.ok || response.status === 404 || response.status === 416) return response
+  if (response.ok) return response
+  if (method !== 'PUT' && (response.status === 404 || response.status === 416)) return response
   const code = /<Code>([A-Za-z]+)<\/Code>/.exec(await response.text())?.[1]
   const reason = code === undefined ? `it answered ${response.status}` : `it answered ${response.status}, ${code}`
   throw new StorageUnavailable(method, reason, true)
