@@ -43,3 +43,27 @@ it('a missing bucket has no objects, and takes none', async () => {
   expect(await client.head('key')).toBeUndefined()
   await client.remove('key')
 })
+
+it('lists the names in a folder page by page, without the keys in its folders', async () => {
+  await using store = await startS3Store()
+  const client = openS3Client({ ...store.settings, bucket: 'pictures', prefix: 'backups/' })
+  for (const key of ['a/aa/1', 'a/aa/2', 'a/b', 'a/bb/1', 'ab', 'c']) await client.put(key, Buffer.from(key))
+  expect((await client.listNames('a/')).toSorted()).toEqual(['aa', 'b', 'bb'])
+
+  const queries: Readonly<Record<string, string>>[] = []
+  const pages = [
+    '<ListBucketResult><Prefix>p/a/</Prefix><NextContinuationToken>x&amp;y=</NextContinuationToken><CommonPrefixes><Prefix>p/a/aa/</Prefix></CommonPrefixes></ListBucketResult>',
+    '<ListBucketResult><Prefix>p/a/</Prefix><Contents><Key>p/a/b</Key></Contents></ListBucketResult>',
+  ]
+  const server = await serveHttp((request, response) => {
+    queries.push(Object.fromEntries(new URL(request.url ?? '', 'http://s3').searchParams))
+    response.end(pages[queries.length - 1])
+  })
+  const paged = openS3Client({ ...KEYS, bucket: 'b', prefix: 'p/', endpoint: `http://127.0.0.1:${server.port}` })
+
+  expect(await paged.listNames('a/')).toEqual(['aa', 'b'])
+
+  const query = { 'list-type': '2', prefix: 'p/a/', delimiter: '/' }
+  expect(queries).toEqual([query, { ...query, 'continuation-token': 'x&y=' }])
+  await server.close()
+})

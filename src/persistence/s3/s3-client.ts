@@ -55,6 +55,8 @@ export interface S3Client {
   remove(key: string): Promise<void>
   /** Up to 1000 objects after a key, in order of their keys. */
   list(prefix: string, after?: string): Promise<readonly ListedObject[]>
+  /** The names of the objects and folders in a folder, which ends with a slash; keys in its folders are not read. */
+  listNames(folder: string): Promise<readonly string[]>
   /** An address that opens the object for a time without a key, with one method. */
   presign(key: string, seconds: number, method: 'GET' | 'HEAD'): Promise<string>
 }
@@ -124,6 +126,16 @@ export function openS3Client(settings: S3Settings): S3Client {
     }
   }
 
+  async function sendList(listed: string, parameters: Readonly<Record<string, string>>): Promise<string> {
+    const url = new URL(bucketUrl)
+    url.searchParams.set('list-type', '2')
+    url.searchParams.set('prefix', `${prefix}${listed}`)
+    for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+    const response = await send({ method: 'GET', url })
+    if (response.status === 404) throw new StorageUnavailable('GET', `there is no bucket ${settings.bucket}`, true)
+    return response.text()
+  }
+
   return {
     async put(key, body, headers) {
       const sha256 = body instanceof Uint8Array ? createHash('sha256').update(body).digest('hex') : body.sha256
@@ -150,13 +162,21 @@ export function openS3Client(settings: S3Settings): S3Client {
       await response.body?.cancel()
     },
     async list(listed, after) {
-      const url = new URL(bucketUrl)
-      url.searchParams.set('list-type', '2')
-      url.searchParams.set('prefix', `${prefix}${listed}`)
-      if (after !== undefined) url.searchParams.set('start-after', `${prefix}${after}`)
-      const response = await send({ method: 'GET', url })
-      if (response.status === 404) throw new StorageUnavailable('GET', `there is no bucket ${settings.bucket}`, true)
-      return readList(await response.text()).map((object) => ({ ...object, key: object.key.slice(prefix.length) }))
+      const xml = await sendList(listed, after === undefined ? {} : { 'start-after': `${prefix}${after}` })
+      return readList(xml).map((object) => ({ ...object, key: object.key.slice(prefix.length) }))
+    },
+    async listNames(folder) {
+      const names: string[] = []
+      for (let token: string | undefined; ; ) {
+        const xml = await sendList(folder, {
+          delimiter: '/',
+          ...(token !== undefined && { 'continuation-token': token }),
+        })
+        const keys = [...readList(xml).map(({ key }) => key), ...readFolders(xml)]
+        names.push(...keys.map((key) => key.slice(prefix.length + folder.length).replace(/\/$/, '')))
+        token = readField(xml, 'NextContinuationToken')
+        if (token === undefined) return names
+      }
     },
     async presign(key, seconds, method) {
       const url = urlOf(key)
@@ -203,11 +223,21 @@ function objectOf({ headers }: Response): S3Object {
   }
 }
 
-/** Reads an answer of ListObjectsV2. Keys of the pod need no decoding, except for the ampersand of a prefix. */
+/** Reads an answer of ListObjectsV2. */
 function readList(xml: string): readonly ListedObject[] {
   return [...xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)].map(([, content = '']) => {
-    const field = (name: string) => new RegExp(`<${name}>([^<]*)</${name}>`).exec(content)?.[1] ?? ''
-    const key = field('Key').replaceAll('&amp;', '&')
-    return { key, bytes: Number(field('Size')), modifiedAt: new Date(field('LastModified')) }
+    const field = (name: string) => readField(content, name) ?? ''
+    return { key: field('Key'), bytes: Number(field('Size')), modifiedAt: new Date(field('LastModified')) }
   })
+}
+
+function readFolders(xml: string): readonly string[] {
+  return [...xml.matchAll(/<CommonPrefixes>(.*?)<\/CommonPrefixes>/gs)].map(
+    ([, content = '']) => readField(content, 'Prefix') ?? '',
+  )
+}
+
+/** Keys of the pod need no decoding, except for the ampersand of a prefix. */
+function readField(xml: string, name: string): string | undefined {
+  return new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]?.replaceAll('&amp;', '&')
 }

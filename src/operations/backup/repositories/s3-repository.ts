@@ -10,16 +10,6 @@ export function openS3Repository(settings: S3Settings): Repository {
   const place = `s3://${settings.bucket}/${settings.prefix}`
   const s3 = openS3Client(settings)
 
-  async function listKeys(prefix: string): Promise<readonly string[]> {
-    const keys: string[] = []
-    for (let after: string | undefined; ; ) {
-      const objects = await s3.list(prefix, after)
-      keys.push(...objects.map(({ key }) => key))
-      after = objects.at(-1)?.key
-      if (after === undefined) return keys
-    }
-  }
-
   async function explainFailure<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await work()
@@ -44,15 +34,16 @@ export function openS3Repository(settings: S3Settings): Repository {
       for await (const chunk of Readable.fromWeb(body.stream as never)) yield chunk as Buffer
     },
     size: (path) => explainFailure(async () => (await s3.head(path))?.bytes),
-    list: (folder) =>
-      explainFailure(async () => {
-        const names = (await listKeys(`${folder}/`)).map((key) => key.slice(folder.length + 1).split('/')[0] ?? '')
-        return [...new Set(names)].sort()
-      }),
+    list: (folder) => explainFailure(async () => (await s3.listNames(`${folder}/`)).toSorted()),
     remove: (path) =>
       explainFailure(async () => {
         await s3.remove(path)
-        for (const key of await listKeys(`${path}/`)) await s3.remove(key)
+        for (let after: string | undefined; ; ) {
+          const objects = await s3.list(`${path}/`, after)
+          for (const { key } of objects) await s3.remove(key)
+          after = objects.at(-1)?.key
+          if (after === undefined) return
+        }
       }),
   }
 }
