@@ -3,7 +3,7 @@ import { messageOf } from '../../errors/thrown.js'
 import { acceptedMessages } from '../../jobs/inbound/accepted-messages.js'
 import { messageWithoutStatement } from '../../persistence/database/errors.js'
 import { migrationStatus } from '../../persistence/database/migrate.js'
-import { recordBackupEnd, recordBackupStart } from '../../persistence/operations/backup-runs.js'
+import { type BackupResult, recordBackupEnd, recordBackupStart } from '../../persistence/operations/backup-runs.js'
 import type { ReportProgress } from '../../persistence/operations/progress.js'
 import { readServerVersion } from '../../persistence/operations/server-properties.js'
 import { readSecretText } from '../../services/secrets.js'
@@ -19,6 +19,7 @@ import {
   type ManifestParts,
   newBackupId,
   type PictureContent,
+  removeBackup,
   type StoredFile,
   writeManifest,
 } from './manifest.js'
@@ -53,18 +54,22 @@ export async function createBackup(services: BackupDependencies, options: Create
     try {
       const manifest = await writeBackup(services, id, { ...options, signal })
       const { bytes, bytes_new: bytesNew, rows: rowCount } = manifest
-      await recordBackupEnd(services.db, id, { bytes, bytesNew, rowCount })
+      await tryRecordEnd(services, id, { bytes, bytesNew, rowCount })
       return manifest
     } catch (error) {
-      // On a full disk the next run needs their space. Those of a killed run are removed later.
-      await options.repository.remove(backupFolder(id)).catch(() => undefined)
+      // Deletes the parts of the failed backup, because on a full disk the next run needs their space. `removeLeftovers` deletes those
+      // of a killed run.
+      await removeBackup(options.repository, id).catch(() => undefined)
       const fault = messageWithoutStatement(messageOf(error)) || 'no reason is known'
-      await recordBackupEnd(services.db, id, { fault }).catch((err: unknown) =>
-        services.log.warn({ err }, 'backup run not recorded'),
-      )
+      await tryRecordEnd(services, id, { fault })
       throw error
     }
   })
+}
+
+/** A complete backup stays, even if its result cannot be recorded. */
+async function tryRecordEnd({ db, log }: BackupDependencies, id: string, result: BackupResult): Promise<void> {
+  await recordBackupEnd(db, id, result).catch((err: unknown) => log.warn({ err }, 'backup run not recorded'))
 }
 
 /**
