@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   truncateSync,
@@ -28,6 +29,7 @@ import type { Refusal } from '../../src/domain/refusals.js'
 import { loadJob } from '../../src/jobs/outbox/load-job.js'
 import { checkRestoredPod } from '../../src/operations/backup/check-restored-pod.js'
 import { deleteBackups } from '../../src/operations/backup/delete-backups.js'
+import { createBackup } from '../../src/operations/backup/create-backup.js'
 import { generateBackupKey } from '../../src/operations/backup/encryption.js'
 import { listBackups, recordVerification } from '../../src/operations/backup/list-backups.js'
 import { type Manifest, newBackupId } from '../../src/operations/backup/manifest.js'
@@ -364,6 +366,59 @@ describe('the repository', () => {
 
   it('is verified with and without the identity', async () => {
     const manifest = await source.backUp()
+  it('never writes a picture again, also after a backup for others or with references', async () => {
+    const first = await source.backUp()
+    const stored = filesBelow(join(source.repositoryFolder, 'pictures')).map((file) => readFileSync(file).length)
+    const other = await generateBackupKey()
+    const others = await source.backUp({ recipients: [other.recipient] })
+    await createBackup(
+      { ...source.pod, config: { ...source.pod.config, backupPictures: 'reference' } },
+      { repository: source.repository, recipients: [source.recipient], settings: [], ...uninterrupted },
+    )
+
+    const last = await source.backUp()
+
+    expect(last.pictures.sha256).toBe(first.pictures.sha256)
+    expect(last.bytes - last.bytes_new).toBe(stored.reduce((sum, bytes) => sum + bytes, 0))
+    expect(await verify(first, [source.identity])).toEqual([])
+    expect(await verify(others, [other.identity])).toEqual([])
+  })
+
+  it('keeps the pictures of an interrupted run and of older backups', async () => {
+    const interruption = new AbortController()
+    const report = ({ step, done }: { readonly step: string; readonly done: number }) => {
+      if (step === 'photos' && done === 0) interruption.abort()
+    }
+    await expect(source.backUp({ signal: interruption.signal, report })).rejects.toThrow('aborted')
+    const pictures = join(source.repositoryFolder, 'pictures')
+    const left = filesBelow(pictures).map((file) => [file, readFileSync(file)] as const)
+
+    const first = await source.backUp()
+
+    expect(left).toHaveLength(first.pictures.count / 2)
+    for (const [file, content] of left) expect(readFileSync(file).equals(content)).toBe(true)
+    // A backup that was made while nothing had a file.
+    const folders = [pictures, join(source.uploadsDir, 'images')]
+    for (const folder of folders) renameSync(folder, `${folder} elsewhere`)
+    expect((await source.backUp()).pictures.count).toBe(0)
+    for (const folder of folders) renameSync(`${folder} elsewhere`, folder)
+    const last = await source.backUp()
+    expect(last.pictures.count).toBe(first.pictures.count)
+    expect(await verify(first, [source.identity])).toEqual([])
+  })
+
+  it('keeps a complete backup whose result cannot be recorded', async () => {
+    const { db } = source.pod
+    await db.raw(
+      `create function refuse() returns trigger language plpgsql as 'begin raise exception ''read only''; end'`,
+    )
+    await db.raw('create trigger refuse before update on backup_runs for each row execute function refuse()')
+
+    const manifest = await source.backUp()
+
+    expect(await listBackups(source.repository)).toMatchObject([{ manifest: { id: manifest.id }, complete: true }])
+  })
+
 
     expect(await verify(manifest)).toEqual([])
     expect(await verify(manifest, [source.identity])).toEqual([])

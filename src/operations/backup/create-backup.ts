@@ -80,7 +80,7 @@ async function writeBackup(services: BackupDependencies, id: string, options: Cr
   const { repository, recipients, passphraseIdentity, report } = options
   await removeLeftovers(repository, services.now())
   const startedAt = services.now().toISOString()
-  const previous = await newestBackup(repository)
+  const previous = await findPrevious(repository, recipients)
   const { host } = services.config
   const { applied, unknown } = await migrationStatus(services.db)
   const postgresql = await readServerVersion(services.db)
@@ -208,12 +208,12 @@ function sizesOf(content: ManifestParts, pictures: WrittenPictures): Pick<Manife
   return { bytes: parts + pictures.bytes, bytes_new: parts + pictures.bytesNew }
 }
 
-/** Undefined: there is none that can be read. Then every picture is stored again. */
-async function newestBackup(repository: Repository): Promise<Manifest | undefined> {
+/** The newest backup whose list has pictures for the same recipients. Without one, the stored pictures are found by their names. */
+async function findPrevious(repository: Repository, recipients: readonly string[]): Promise<Manifest | undefined> {
   for (const id of [...(await listBackupIds(repository))].reverse()) {
     const manifest = await findManifest(repository, id).catch(() => undefined)
-    if (manifest !== undefined && (await repository.size(manifest.pictures.path)) === manifest.pictures.size)
-      return manifest
+    if (manifest === undefined || manifest.pictures.referenced || `${manifest.recipients}` !== `${recipients}`) continue
+    if ((await repository.size(manifest.pictures.path)) === manifest.pictures.size) return manifest
   }
   return undefined
 }

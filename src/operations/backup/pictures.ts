@@ -3,6 +3,7 @@ import { listPhotoFiles } from '../../domain/photos/photos.js'
 import { inChunks } from '../../jobs/chunks.js'
 import type { PictureStorage } from '../../persistence/photos/picture-storage.js'
 import { encryptFor } from './encryption.js'
+import { createByteCounter } from './parts.js'
 import type { Repository } from './repositories/repository.js'
 import { splitLines } from './rows.js'
 
@@ -28,7 +29,7 @@ interface Options {
   readonly repository: Repository
   readonly recipients: readonly string[]
   readonly pictures: Pick<PictureStorage, 'read'>
-  /** The list of the last backup. A picture never changes under its name, so that it is stored once. */
+  /** The list of the last backup for the same recipients. A picture never changes under its name, so that it is stored once. */
   readonly previous: AsyncIterable<PictureEntry>
   readonly onPicture: (picture: { readonly bytes: number; readonly isNew: boolean }) => void
   readonly onMissing: (name: string) => void
@@ -93,24 +94,32 @@ async function backUpPicture(
   { repository, recipients, pictures, onPicture }: Options,
 ): Promise<PictureEntry | undefined> {
   const path = picturePath(file, recipients)
+  const storedSize = await repository.size(path)
   const same = stored.find((entry) => entry.path === path)
-  if (same !== undefined && (await repository.size(path)) === same.size) {
+  if (same !== undefined && storedSize === same.size) {
     onPicture({ bytes: same.size, isNew: false })
     return same
   }
   const content = await pictures.read(file)
   if (content === undefined) return undefined
-  const hash = createHash('sha256')
+  const encrypted = createByteCounter()
   const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of encryptFor(recipients)(chunksOf(content))) {
-    hash.update(chunk)
-    size += chunk.length
-    chunks.push(chunk)
+  for await (const chunk of encrypted.count(encryptFor(recipients)(chunksOf(content)))) chunks.push(chunk)
+  const { bytes: size, sha256 } = encrypted.result()
+  if (storedSize === size) {
+    // Of an interrupted run or an older backup, whose list has its hash: each encryption has another one.
+    onPicture({ bytes: size, isNew: false })
+    return { photoId, path, size, sha256: await hashStored(repository, path) }
   }
   await repository.write(path, chunks)
   onPicture({ bytes: size, isNew: true })
-  return { photoId, path, size, sha256: hash.digest('hex') }
+  return { photoId, path, size, sha256 }
+}
+
+async function hashStored(repository: Repository, path: string): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of repository.read(path)) hash.update(chunk)
+  return hash.digest('hex')
 }
 
 async function* chunksOf(content: Buffer): AsyncGenerator<Buffer> {

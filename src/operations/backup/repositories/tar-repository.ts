@@ -16,7 +16,6 @@ export interface TarRepository extends Repository {
  */
 export function openTarRepository(output: Writable): TarRepository {
   let last: Promise<void> = Promise.resolve()
-  const sizes = new Map<string, number>()
 
   let hasFailed = false
   output.on('error', () => {
@@ -36,7 +35,6 @@ export function openTarRepository(output: Writable): TarRepository {
     await send(headerOf(path, content.length))
     await send(content)
     await send(Buffer.alloc((BLOCK - (content.length % BLOCK)) % BLOCK))
-    sizes.set(path, content.length)
   }
 
   return {
@@ -52,7 +50,8 @@ export function openTarRepository(output: Writable): TarRepository {
     async *read(path) {
       throw new BackupError(`${path} cannot be read: the output holds no earlier backups.`)
     },
-    size: async (path) => sizes.get(path),
+    // What was written cannot be read again.
+    size: async () => undefined,
     list: async () => [],
     remove: async () => undefined,
     async end() {
