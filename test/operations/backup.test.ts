@@ -27,6 +27,7 @@ import { removeOrphanedFiles } from '../../src/domain/photos/orphaned-files.js'
 import { listPhotoFiles } from '../../src/domain/photos/photos.js'
 import type { Refusal } from '../../src/domain/refusals.js'
 import { loadJob } from '../../src/jobs/outbox/load-job.js'
+import { withBackupLock } from '../../src/operations/backup/backup-lock.js'
 import { checkRestoredPod } from '../../src/operations/backup/check-restored-pod.js'
 import { deleteBackups } from '../../src/operations/backup/delete-backups.js'
 import { createBackup } from '../../src/operations/backup/create-backup.js'
@@ -727,6 +728,7 @@ describe('the repository', () => {
       .where({ name: 'daily-backup' })
       .update({ lastRunAt: db.raw(`now() - interval '61 minutes'`) })
     expect(await claim()).toBe(true)
+    expect(await withBackupLock(source.pod, uninterrupted.signal, () => claim())).toBe(false)
 
     await source.backUp()
     await db('periodic').where({ name: 'daily-backup' }).delete()

@@ -52,8 +52,8 @@ export async function recordForeignBackup(
 }
 
 /**
- * Claims the daily backup for this process. False: there is a complete backup since the last scheduled time, or a process has
- * claimed it in the last hour. A run that fails is therefore repeated each hour. `at` is a time in UTC as HH:MM.
+ * Claims the daily backup for this process. False: there is a complete backup since the last scheduled time, a process makes or
+ * removes backups, or a process has claimed it in the last hour. A run that fails is therefore repeated each hour. `at` is a time in UTC as HH:MM.
  */
 export async function claimDailyBackup(db: Knex, at: string): Promise<boolean> {
   const rows = await queryRows<{ readonly name: string }>(db, CLAIMED_BACKUP_SQL, { at })
@@ -71,7 +71,7 @@ const CLAIMED_BACKUP_SQL = `
   where not exists (
     select from backup_runs
     where ended_at is not null and fault is null and tool is null and started_at >= latest.scheduled
-  )
+  ) and not ${isLockedSql('backup')}
   on conflict (name) do update set last_run_at = excluded.last_run_at
     where periodic.last_run_at <= now() - interval '1 hour'
   returning name`
