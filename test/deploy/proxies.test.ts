@@ -5,7 +5,9 @@ import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readConfig } from '../../src/config/config.js'
 import { RECEIVE_LIMITS } from '../../src/jobs/inbound/limits.js'
+import { IMPORT_PATHS } from '../../src/web/settings/imports/paths.js'
 import { freePort } from '../support/http/free-port.js'
 import { type EchoUpstream, startEchoUpstream } from './echo-upstream.js'
 import { findProgram } from './find-program.js'
@@ -14,6 +16,7 @@ import {
   NGINX_CONNECTIONS,
   type ProxyAnswer,
   type RunningProxy,
+  readDeployFile,
   startCaddy,
   startNginx,
 } from './running-proxies.js'
@@ -24,163 +27,177 @@ const UPLOAD_BYTES = 10 * 2 ** 20 + 64 * 2 ** 10
 
 const caddy = await findProgram('caddy')
 const proxies = [
-  { name: 'nginx', program: await findProgram('nginx'), start: startNginx },
-  { name: 'Caddy', program: caddy, start: startCaddy },
+  { name: 'nginx', file: 'nginx.conf', program: await findProgram('nginx'), start: startNginx },
+  { name: 'Caddy', file: 'Caddyfile', program: caddy, start: startCaddy },
 ]
 
-describe.each(proxies.filter(({ program }) => program !== undefined))('$name', ({ name, program = '', start }) => {
-  let folder: string
-  let upstream: EchoUpstream
-  let proxy: RunningProxy
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'proxy-'))
-    upstream = await startEchoUpstream()
-    proxy = await start(program, folder, upstream.port)
-    // Caddy makes its certificate after it listens.
-    for (;;) {
-      const answer = await askProxy(proxy, '/').catch(() => undefined)
-      if (answer?.status === 200) break
+describe.each(proxies.filter(({ program }) => program !== undefined))(
+  '$name',
+  ({ name, file, program = '', start }) => {
+    let folder: string
+    let upstream: EchoUpstream
+    let proxy: RunningProxy
+    beforeAll(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'proxy-'))
+      upstream = await startEchoUpstream()
+      proxy = await start(program, folder, upstream.port)
+      // Caddy makes its certificate after it listens.
+      for (;;) {
+        const answer = await askProxy(proxy, '/').catch(() => undefined)
+        if (answer?.status === 200) break
+      }
+    }, 180_000)
+    afterAll(async () => {
+      await proxy.close()
+      await upstream.close()
+      await rm(folder, { recursive: true })
+    })
+
+    it('passes the host, the scheme and the address of the connection, not the values that the client claims', async () => {
+      const { body } = await askProxy(proxy, '/users/sign_in', {
+        headers: { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'http' },
+      })
+
+      expect(JSON.parse(body).headers).toMatchObject({
+        host: HOST,
+        'x-forwarded-for': '127.0.0.1',
+        'x-forwarded-proto': 'https',
+      })
+    })
+
+    it('leads from http to https', async () => {
+      const location = await new Promise((resolve, reject) => {
+        requestHttp(
+          { host: '127.0.0.1', port: proxy.http, path: '/people/1?a=b', headers: { host: HOST } },
+          (response) => {
+            response.resume()
+            resolve([response.statusCode, response.headers.location])
+          },
+        )
+          .on('error', reject)
+          .end()
+      })
+
+      expect(location).toEqual([
+        expect.toBeOneOf([301, 308]),
+        expect.stringMatching(/^https:\/\/pod\.example(:\d+)?\/people\/1\?a=b$/),
+      ])
+    })
+
+    it('keeps the path as it was sent', async () => {
+      const { body } = await askProxy(proxy, '/api/v1/tag_followings/a%2Fb%20c//d')
+
+      expect(JSON.parse(body).url).toBe('/api/v1/tag_followings/a%2Fb%20c//d')
+    })
+
+    it.each([
+      ['the largest picture', UPLOAD_BYTES],
+      ['the largest message of another pod', RECEIVE_LIMITS.bodyBytes],
+    ])('accepts %s', async (_name, bytes) => {
+      const { status, body } = await askProxy(proxy, '/receive/users/x', { method: 'POST' }, Buffer.alloc(bytes, 'a'))
+
+      expect({ status, bytes: JSON.parse(body).bytes }).toEqual({ status: 200, bytes })
+    })
+
+    it('accepts the form of an archive with its photos, and no other body of this size', async () => {
+      const send = (path: string) => askProxy(proxy, path, { method: 'POST' }, Buffer.alloc(12 * 2 ** 20, 'a'))
+
+      expect((await send(IMPORT_PATHS.upload)).status).toBe(200)
+      expect((await send('/settings/import')).status).toBeOneOf([413, 502]) // Caddy 2.6 answers 502
+      const { importBytes, importPhotoBytes } = readConfig({})
+      const sizes = (await readDeployFile(file)).matchAll(/(?:client_max_body_size|max_size) (\d+)/g)
+      const largest = Math.max(...[...sizes].map(([, mebibytes]) => Number(mebibytes)))
+      expect(largest * 2 ** 20).toBeGreaterThan(importBytes + importPhotoBytes + 2 ** 20)
+    })
+
+    /** A request that stays open. */
+    function openStream(): Promise<[ReturnType<typeof request>, NodeJS.ReadableStream]> {
+      return new Promise((resolve, reject) => {
+        const sent = request(
+          {
+            ...{ host: '127.0.0.1', port: proxy.https, servername: HOST, rejectUnauthorized: false, agent: false },
+            path: '/api/v1/streaming',
+            headers: { host: HOST, 'accept-encoding': 'gzip' },
+          },
+          // A destroyed request also ends its response with an error.
+          (response) => resolve([sent, response.on('error', () => {})]),
+        )
+        sent.on('error', reject)
+        sent.end()
+      })
     }
-  }, 180_000)
-  afterAll(async () => {
-    await proxy.close()
-    await upstream.close()
-    await rm(folder, { recursive: true })
-  })
 
-  it('passes the host, the scheme and the address of the connection, not the values that the client claims', async () => {
-    const { body } = await askProxy(proxy, '/users/sign_in', {
-      headers: { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'http' },
+    if (name === 'nginx')
+      it('limits the connections of an address, but not those of a pod that delivers', async () => {
+        const streams = await Promise.all(Array.from({ length: NGINX_CONNECTIONS }, openStream))
+        const post = (path: string) => askProxy(proxy, path, { method: 'POST' }, Buffer.from('x'))
+
+        expect((await post('/api/v1/posts')).status).toBe(503)
+        expect((await post('/receive/public')).status).toBe(200)
+        expect((await post('/receive/users/0123')).status).toBe(200)
+        for (const [stream] of streams) stream.destroy()
+        let status = 503
+        while (status === 503) status = (await askProxy(proxy, '/')).status
+      })
+
+    it('sends each event of a stream at once', async () => {
+      const texts: string[] = []
+      const [stream, response] = await openStream()
+      const chunks = response.on('data', (chunk: Buffer) => void texts.push(chunk.toString()))
+      while (!texts.join('').includes(': open')) await once(chunks, 'data')
+      upstream.sendEvent('first')
+      while (!texts.join('').includes('data: first')) await once(chunks, 'data')
+      stream.destroy()
     })
 
-    expect(JSON.parse(body).headers).toMatchObject({
-      host: HOST,
-      'x-forwarded-for': '127.0.0.1',
-      'x-forwarded-proto': 'https',
-    })
-  })
+    it('sends a failed write to no second web process', async () => {
+      upstream.answerWith(503)
+      const before = upstream.requests.length
+      const { status } = await askProxy(proxy, '/api/v1/posts', { method: 'POST' }, Buffer.from('{}'))
+      upstream.answerWith(200)
 
-  it('leads from http to https', async () => {
-    const location = await new Promise((resolve, reject) => {
-      requestHttp(
-        { host: '127.0.0.1', port: proxy.http, path: '/people/1?a=b', headers: { host: HOST } },
-        (response) => {
-          response.resume()
-          resolve([response.statusCode, response.headers.location])
+      expect({ status, requests: upstream.requests.length - before }).toEqual({ status: 503, requests: 1 })
+    })
+
+    it('shows no metrics', async () => {
+      const before = upstream.requests.length
+
+      expect((await askProxy(proxy, '/metrics')).status).toBe(404)
+      expect(upstream.requests.length).toBe(before)
+    })
+
+    it('writes no token into its log', async () => {
+      await askProxy(proxy, '/api/v1/user?access_token=secret-in-query', {
+        headers: {
+          authorization: 'Bearer secret-in-header',
+          cookie: '_session=secret-in-cookie',
+          referer: 'https://x/?secret-referer',
         },
+      })
+      let log = ''
+      while (!log.includes('/api/v1/user')) log = await proxy.readLog().catch(() => '')
+
+      expect(log).not.toContain('secret-')
+    })
+
+    it('writes no token into its log of errors', async () => {
+      upstream.answerWith('break')
+      const { status } = await askProxy(proxy, '/api/v1/streams/main?access_token=secret-in-query', {
+        headers: { authorization: 'Bearer secret-in-header', referer: 'https://x/?secret-referer' },
+      })
+      upstream.answerWith(200)
+      await askProxy(proxy, '/')
+      await proxy.close()
+
+      expect(status).toBe(502)
+      expect(await proxy.readErrorLog()).not.toContain('secret-')
+      // The access log of nginx names the web process that has failed.
+      expect(await proxy.readLog()).toMatch(
+        /streams\/main" 502 .* "127\.0\.0\.1:[^"]+" "502[^"]*" |"uri":"\/api\/v1\/streams\/main".*"status":502/,
       )
-        .on('error', reject)
-        .end()
     })
-
-    expect(location).toEqual([
-      expect.toBeOneOf([301, 308]),
-      expect.stringMatching(/^https:\/\/pod\.example(:\d+)?\/people\/1\?a=b$/),
-    ])
-  })
-
-  it('keeps the path as it was sent', async () => {
-    const { body } = await askProxy(proxy, '/api/v1/tag_followings/a%2Fb%20c//d')
-
-    expect(JSON.parse(body).url).toBe('/api/v1/tag_followings/a%2Fb%20c//d')
-  })
-
-  it.each([
-    ['the largest picture', UPLOAD_BYTES],
-    ['the largest message of another pod', RECEIVE_LIMITS.bodyBytes],
-  ])('accepts %s', async (_name, bytes) => {
-    const { status, body } = await askProxy(proxy, '/receive/users/x', { method: 'POST' }, Buffer.alloc(bytes, 'a'))
-
-    expect({ status, bytes: JSON.parse(body).bytes }).toEqual({ status: 200, bytes })
-  })
-
-  /** A request that stays open. */
-  function openStream(): Promise<[ReturnType<typeof request>, NodeJS.ReadableStream]> {
-    return new Promise((resolve, reject) => {
-      const sent = request(
-        {
-          ...{ host: '127.0.0.1', port: proxy.https, servername: HOST, rejectUnauthorized: false, agent: false },
-          path: '/api/v1/streaming',
-          headers: { host: HOST, 'accept-encoding': 'gzip' },
-        },
-        // A destroyed request also ends its response with an error.
-        (response) => resolve([sent, response.on('error', () => {})]),
-      )
-      sent.on('error', reject)
-      sent.end()
-    })
-  }
-
-  if (name === 'nginx')
-    it('limits the connections of an address, but not those of a pod that delivers', async () => {
-      const streams = await Promise.all(Array.from({ length: NGINX_CONNECTIONS }, openStream))
-      const post = (path: string) => askProxy(proxy, path, { method: 'POST' }, Buffer.from('x'))
-
-      expect((await post('/api/v1/posts')).status).toBe(503)
-      expect((await post('/receive/public')).status).toBe(200)
-      expect((await post('/receive/users/0123')).status).toBe(200)
-      for (const [stream] of streams) stream.destroy()
-      let status = 503
-      while (status === 503) status = (await askProxy(proxy, '/')).status
-    })
-
-  it('sends each event of a stream at once', async () => {
-    const texts: string[] = []
-    const [stream, response] = await openStream()
-    const chunks = response.on('data', (chunk: Buffer) => void texts.push(chunk.toString()))
-    while (!texts.join('').includes(': open')) await once(chunks, 'data')
-    upstream.sendEvent('first')
-    while (!texts.join('').includes('data: first')) await once(chunks, 'data')
-    stream.destroy()
-  })
-
-  it('sends a failed write to no second web process', async () => {
-    upstream.answerWith(503)
-    const before = upstream.requests.length
-    const { status } = await askProxy(proxy, '/api/v1/posts', { method: 'POST' }, Buffer.from('{}'))
-    upstream.answerWith(200)
-
-    expect({ status, requests: upstream.requests.length - before }).toEqual({ status: 503, requests: 1 })
-  })
-
-  it('shows no metrics', async () => {
-    const before = upstream.requests.length
-
-    expect((await askProxy(proxy, '/metrics')).status).toBe(404)
-    expect(upstream.requests.length).toBe(before)
-  })
-
-  it('writes no token into its log', async () => {
-    await askProxy(proxy, '/api/v1/user?access_token=secret-in-query', {
-      headers: {
-        authorization: 'Bearer secret-in-header',
-        cookie: '_session=secret-in-cookie',
-        referer: 'https://x/?secret-referer',
-      },
-    })
-    let log = ''
-    while (!log.includes('/api/v1/user')) log = await proxy.readLog().catch(() => '')
-
-    expect(log).not.toContain('secret-')
-  })
-
-  it('writes no token into its log of errors', async () => {
-    upstream.answerWith('break')
-    const { status } = await askProxy(proxy, '/api/v1/streams/main?access_token=secret-in-query', {
-      headers: { authorization: 'Bearer secret-in-header', referer: 'https://x/?secret-referer' },
-    })
-    upstream.answerWith(200)
-    await askProxy(proxy, '/')
-    await proxy.close()
-
-    expect(status).toBe(502)
-    expect(await proxy.readErrorLog()).not.toContain('secret-')
-    // The access log of nginx names the web process that has failed.
-    expect(await proxy.readLog()).toMatch(
-      /streams\/main" 502 .* "127\.0\.0\.1:[^"]+" "502[^"]*" |"uri":"\/api\/v1\/streams\/main".*"status":502/,
-    )
-  })
-})
+  },
+)
 
 describe.each(proxies.filter(({ program }) => program !== undefined))(
   '$name with two web processes',

@@ -23,7 +23,7 @@ export interface RunningProxy {
   close(): Promise<void>
 }
 
-async function readDeployFile(name: string): Promise<string> {
+export async function readDeployFile(name: string): Promise<string> {
   return readFile(new URL(`../../deploy/${name}`, import.meta.url), 'utf8')
 }
 
