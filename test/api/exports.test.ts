@@ -230,6 +230,24 @@ describe('exports', () => {
     expect(await state(small.id)).toBe('ready')
   })
 
+  it('that are too large for the store fail with this reason', async () => {
+    const { pictures } = api.pod
+    const estimated = (await request('photos')).body
+    await makeWaitingExports(
+      { ...api.pod, pictures: { ...pictures, maxExportBytes: -1 } },
+      new AbortController().signal,
+    )
+    const made = (await request('copy')).body
+    await makeWaitingExports(
+      { ...api.pod, pictures: { ...pictures, maxExportBytes: 100 } },
+      new AbortController().signal,
+    )
+
+    for (const { id } of [estimated, made]) {
+      expect((await alice.get(`/user/exports/${id}`)).body).toMatchObject({ state: 'failed', error: 'too_large' })
+    }
+  })
+
   it('of a worker that has died begin again, three times in all', async () => {
     const { id } = (await request('copy')).body
     const die = () => api.pod.db.raw(`update exports set state = 'running', alive_at = now() - interval '2 minutes'`)

@@ -48,6 +48,16 @@ async function makeExport(services: Services, claimed: Export, stopping: AbortSi
     await rm(draft, { force: true }) // of a worker that has died
     const { username, personId } = await User.query(services.db).findById(claimed.userId).throwIfNotFound()
     const estimate = await estimateExportBytes(services.db, personId, kind)
+    const failTooLarge = async (bytes: number) => {
+      const { maxExportBytes } = services.pictures
+      services.log.error(
+        { export: id, kind, bytes, maxExportBytes },
+        'export failed: the S3 store takes no file of this size',
+      )
+      await failExport(services.db, id, 'too_large', services.now())
+    }
+    // The size of photos is known, and that of an archive only afterwards.
+    if (kind === 'photos' && estimate > services.pictures.maxExportBytes) return await failTooLarge(estimate)
     if (!hasSpaceFor(await readFolderSpace(dirname(draft)), SPACE_FACTOR * estimate, 0)) {
       services.log.error({ export: id, kind, estimate }, 'export failed: the disk has too little space')
       return await failExport(services.db, id, 'no_space', services.now())
@@ -61,6 +71,10 @@ async function makeExport(services: Services, claimed: Export, stopping: AbortSi
       signal,
       reportProgress: heartbeat.report,
     })
+    if (bytes > services.pictures.maxExportBytes) {
+      await rm(draft)
+      return await failTooLarge(bytes)
+    }
     await services.pictures.storeExport(exportFile(claimed), { path: draft, bytes, sha256 })
     const finishedAt = services.now()
     const expiresAt = new Date(finishedAt.getTime() + ARCHIVE_LIMITS.exportDays * DAY_MS)

@@ -26,6 +26,7 @@ export function openFolderPictures(uploadsDir: string): PictureStorage {
   const exports = join(uploadsDir, 'exports')
   return {
     kind: 'folder',
+    maxExportBytes: Number.POSITIVE_INFINITY,
     check: () => checkUploadsFolder(uploadsDir),
     storeUpload: (bytes, signal) => storeUpload(uploadsDir, bytes, signal),
     readUploadStart: (file, length) => readUploadStart(uploadsDir, file, length),

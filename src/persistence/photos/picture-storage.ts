@@ -31,6 +31,8 @@ export interface PictureStorage {
   list(after: string): Promise<readonly ListedPicture[]>
   /** The local file in which an export is written before it is stored. */
   exportDraft(name: string): Promise<string>
+  /** Bytes of the largest export that the store takes. */
+  readonly maxExportBytes: number
   /** Stores a written draft, which is gone then. Exports are never published. */
   storeExport(name: string, draft: ExportDraft): Promise<void>
   openExport(name: string, range?: ByteRange): Promise<Readable | undefined>

@@ -19,6 +19,9 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   webp: 'image/webp',
 }
 
+/** The most that S3 takes in one request. Exports are not sent in several. */
+const MAX_OBJECT_BYTES = 5 * 2 ** 30
+
 const LINK_SECONDS = 15 * 60
 
 const imageKey = (name: string) => `images/${name}`
@@ -48,6 +51,7 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
 
   return {
     kind: 's3',
+    maxExportBytes: MAX_OBJECT_BYTES,
 
     async check() {
       try {

@@ -27,7 +27,7 @@ const ExportSchema = Type.Object(
     bytes: nullable(Type.Integer()),
     sha256: nullable(Type.String({ description: 'Of the file.' })),
     left_out: Type.Integer({ description: 'Comments, likes and votes of others whose signature is missing.' }),
-    error: nullable(Type.String({ description: '`no_space`, `interrupted` or `internal_error`.' })),
+    error: nullable(Type.String({ description: '`no_space`, `too_large`, `interrupted` or `internal_error`.' })),
     created_at: Timestamp,
     finished_at: nullable(Timestamp),
     expires_at: nullable(Timestamp),
