@@ -6,6 +6,7 @@ import { StartError } from '../src/errors/start-error.js'
 import { messageOf } from '../src/errors/thrown.js'
 import { checkRestoredPod } from '../src/operations/backup/check-restored-pod.js'
 import type { Manifest } from '../src/operations/backup/manifest.js'
+import { readPictureList } from '../src/operations/backup/pictures.js'
 import { type RestoreOptions, restoreBackup } from '../src/operations/backup/restore-backup.js'
 import { borrowDatabase } from './borrow-database.js'
 import { withConfiguredPod } from './with-pod.js'
@@ -24,9 +25,9 @@ export async function startRestoredCopy(
     const database = await borrowDatabase(config)
     try {
       await restoreBackup(manifest, config, database.url, { ...options, replace: false, shouldEndTokens: false })
-      const withPicture = manifest.pictures.referenced !== true
+      const photoIds = await listRestoredPhotos(manifest, options)
       return await withConfiguredPod({ ...config, databaseUrl: database.url }, (services) =>
-        checkRestoredPod(services, { withPicture }),
+        checkRestoredPod(services, photoIds),
       )
     } catch (error) {
       if (error instanceof StartError) return [messageOf(error)]
@@ -37,4 +38,20 @@ export async function startRestoredCopy(
   } finally {
     await rm(folder, { recursive: true, force: true, maxRetries: 5 })
   }
+}
+
+/** Some photos of the backup; one of them is shown. */
+const PHOTOS = 1_000
+
+async function listRestoredPhotos(
+  { pictures }: Manifest,
+  { repository }: Pick<RestoreOptions, 'repository'>,
+): Promise<readonly number[]> {
+  if (pictures.referenced) return []
+  const photoIds = new Set<number>()
+  for await (const { photoId } of readPictureList(repository.read(pictures.path))) {
+    photoIds.add(photoId)
+    if (photoIds.size === PHOTOS) break
+  }
+  return [...photoIds]
 }

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { startRestoredCopy } from '../../bin/start-restored-copy.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { createBackup } from '../../src/operations/backup/create-backup.js'
 import { addPost } from '../support/databases/rows.js'
 import { serveHttp } from '../support/http/scripted-server.js'
@@ -21,6 +22,11 @@ it('a backup is started as a copy that sends no request to other pods, and fails
   const { ann } = await source.people('ann')
   const user = await viewerOf(pod, ann)
   await addPost(pod, { id: user.personId })
+  const photo = { authorId: user.personId, public: true, pending: false }
+  const hidden = { ...photo, guid: newGuid(), name: `${newGuid()}.jpg`, publicBeforeHiding: true }
+  const shown = { ...photo, guid: newGuid(), name: `${newGuid()}.jpg` }
+  await db('photos').insert([{ ...photo, guid: newGuid(), name: 'without-file.jpg' }, hidden, shown])
+  for (const { name } of [hidden, shown]) await pod.pictures.write(name, Buffer.from('picture'))
   const remote = await addRemotePerson(pod, `quin@127.0.0.1:${otherPod.port}`)
   await db('contacts').insert({ userId: user.userId, personId: remote.id, sharing: true, receiving: true })
   const due = { queue: 'outbound', data: { personId: user.personId }, sweepAt: new Date(0) }

@@ -20,12 +20,15 @@ interface Attempts {
   readonly pauseMs: number
 }
 
-/** Serves a restored pod inside this process, without a port, and returns the faults of its main pages and keys in sentences. */
-export async function checkRestoredPod(services: Services, { withPicture = true } = {}): Promise<readonly string[]> {
+/**
+ * Serves a restored pod inside this process, without a port, and returns the faults of its main pages and keys in sentences. The picture
+ * is of one of these photos; not every photo has a file in the backup.
+ */
+export async function checkRestoredPod(services: Services, photoIds: readonly number[]): Promise<readonly string[]> {
   const app = await buildApp(services)
   try {
     const faults: string[] = []
-    for (const path of await listPathsToCheck(services, withPicture)) {
+    for (const path of await listPathsToCheck(services, photoIds)) {
       const statusCode = await requestWhileBusy(async () => {
         const answer = await app.inject({ url: path, headers: { host: services.config.host } })
         return answer.statusCode
@@ -51,7 +54,7 @@ export async function requestWhileBusy(
 }
 
 /** One address of each kind: WebFinger and page of a person, a post, a picture, and the sign-in page. */
-async function listPathsToCheck({ db }: Services, hasPicture: boolean): Promise<readonly string[]> {
+async function listPathsToCheck({ db }: Services, photoIds: readonly number[]): Promise<readonly string[]> {
   const person = await Person.query(db)
     .whereIn('id', db('users').whereNull('closedAt').select('personId'))
     .orderBy('id')
@@ -61,7 +64,13 @@ async function listPathsToCheck({ db }: Services, hasPicture: boolean): Promise<
     .whereIn('authorId', db('users').select('personId'))
     .orderBy('id')
     .first('guid')
-  const photo = await Photo.query(db).whereNull('remotePath').where({ pending: false }).orderBy('id').first()
+  const photo = await Photo.query(db)
+    .whereIn('id', [...photoIds])
+    .where({ pending: false })
+    .whereNull('remotePath')
+    .whereNull('publicBeforeHiding') // hidden photos are not served
+    .orderBy('id')
+    .first()
   return [
     '/health/ready',
     OIDC_PATHS.signIn,
@@ -69,7 +78,7 @@ async function listPathsToCheck({ db }: Services, hasPicture: boolean): Promise<
       ? []
       : [`/.well-known/webfinger?resource=acct:${encodeURIComponent(person.address)}`, `/people/${person.guid}`]),
     ...(post === undefined ? [] : [`/posts/${post.guid}`]),
-    ...(photo === undefined || !hasPicture ? [] : [`${UPLOADS_PATH}${photo.name}`]),
+    ...(photo === undefined ? [] : [`${UPLOADS_PATH}${photo.name}`]),
   ]
 }
 
