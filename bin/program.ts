@@ -5,7 +5,7 @@ import { Refusal } from '../src/domain/refusals.js'
 import { StartError } from '../src/errors/start-error.js'
 import { messageOf } from '../src/errors/thrown.js'
 import { QueueUnavailable } from '../src/jobs/queues/queue-unavailable.js'
-import { BackupError } from '../src/operations/backup/backup-error.js'
+import { BackupError, RepositoryUnavailableError } from '../src/operations/backup/backup-error.js'
 import { messageWithoutStatement } from '../src/persistence/database/errors.js'
 import { StorageUnavailable } from '../src/persistence/s3/storage-unavailable.js'
 import { TakeOverError } from '../src/take-over/take-over-error.js'
@@ -81,6 +81,7 @@ function sentenceOf(error: unknown): string {
     CommandError,
     QueueUnavailable,
     BackupError,
+    RepositoryUnavailableError,
     TakeOverError,
     StorageUnavailable,
   ].some((kind) => error instanceof kind)

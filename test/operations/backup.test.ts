@@ -29,8 +29,8 @@ import type { Refusal } from '../../src/domain/refusals.js'
 import { loadJob } from '../../src/jobs/outbox/load-job.js'
 import { withBackupLock } from '../../src/operations/backup/backup-lock.js'
 import { checkRestoredPod } from '../../src/operations/backup/check-restored-pod.js'
-import { deleteBackups } from '../../src/operations/backup/delete-backups.js'
 import { createBackup } from '../../src/operations/backup/create-backup.js'
+import { deleteBackups } from '../../src/operations/backup/delete-backups.js'
 import { generateBackupKey } from '../../src/operations/backup/encryption.js'
 import { listBackups, recordVerification } from '../../src/operations/backup/list-backups.js'
 import { type Manifest, newBackupId } from '../../src/operations/backup/manifest.js'
@@ -221,10 +221,6 @@ describe('a backup', { timeout: 60_000 }, () => {
     })
   })
 
-  it('holds no address, name, key or text that can be read without the identity', () => {
-    for (const file of filesBelow(source.repositoryFolder)) {
-      const content = readFileSync(file).toString('latin1')
-      for (const secret of ['ann@pod.example', 'quin@q.example', PRIVATE_TEXT, SECRET_KEY, '.jpg', 'PRIVATE KEY']) {
   it('made by an older version than that of the tables is restored by the newer version only', async () => {
     const { db } = source.pod
     const newer = { name: '9999_newer', batch: 1, migrationTime: new Date() }
@@ -244,6 +240,10 @@ describe('a backup', { timeout: 60_000 }, () => {
     }
   })
 
+  it('holds no address, name, key or text that can be read without the identity', () => {
+    for (const file of filesBelow(source.repositoryFolder)) {
+      const content = readFileSync(file).toString('latin1')
+      for (const secret of ['ann@pod.example', 'quin@q.example', PRIVATE_TEXT, SECRET_KEY, '.jpg', 'PRIVATE KEY']) {
         expect({ file, found: content.includes(secret) || file.includes(secret) }).toEqual({ file, found: false })
       }
     }
@@ -366,8 +366,6 @@ describe('the repository', () => {
     expect(await verify(second)).toEqual([])
   })
 
-  it('is verified with and without the identity', async () => {
-    const manifest = await source.backUp()
   it('never writes a picture again, also after a backup for others or with references', async () => {
     const first = await source.backUp()
     const stored = filesBelow(join(source.repositoryFolder, 'pictures')).map((file) => readFileSync(file).length)
@@ -421,6 +419,8 @@ describe('the repository', () => {
     expect(await listBackups(source.repository)).toMatchObject([{ manifest: { id: manifest.id }, complete: true }])
   })
 
+  it('is verified with and without the identity', async () => {
+    const manifest = await source.backUp()
 
     expect(await verify(manifest)).toEqual([])
     expect(await verify(manifest, [source.identity])).toEqual([])
@@ -728,8 +728,8 @@ describe('the repository', () => {
     await db('periodic')
       .where({ name: 'daily-backup' })
       .update({ lastRunAt: db.raw(`now() - interval '61 minutes'`) })
-    expect(await claim()).toBe(true)
     expect(await withBackupLock(source.pod, uninterrupted.signal, () => claim())).toBe(false)
+    expect(await claim()).toBe(true)
 
     await source.backUp()
     await db('periodic').where({ name: 'daily-backup' }).delete()
@@ -803,7 +803,19 @@ describe('the repository', () => {
       { dryRun: false, signal: uninterrupted.signal },
     )
     expect(deleted).toHaveLength(1)
-    store.fail(503)
+    // An outage is no fault of a backup.
+    const failAt = (failedStep: string) => (progress: { readonly step: string }) => {
+      if (progress.step === failedStep) store.fail(503)
+    }
+    const identities = [source.identity]
+    await expect(
+      verifyBackup(again, { repository, identities, signal: uninterrupted.signal, report: failAt('files') }),
+    ).rejects.toThrow('s3://pictures/backups/ cannot be used')
+    store.fail(undefined)
+    await using other = await openRestorePlace()
+    await expect(other.restore(again, { repository, identities, report: failAt('pictures') })).rejects.toThrow(
+      's3://pictures/backups/ cannot be used',
+    )
     await expect(source.backUp({ repository })).rejects.toThrow('s3://pictures/backups/ cannot be used')
     const runs = await source.pod.db('backup_runs').orderBy('startedAt').pluck('fault')
     expect(runs).toEqual([null, null, expect.stringContaining('cannot be used')])

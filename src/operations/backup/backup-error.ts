@@ -16,3 +16,8 @@ export class WrongPassphraseError extends BackupError {
     super('The passphrase is not that of the backups.')
   }
 }
+
+/** The store of the backups does not answer. This is no fault of a backup, and nothing is known about its files. */
+export class RepositoryUnavailableError extends Error {
+  override name = 'RepositoryUnavailableError'
+}

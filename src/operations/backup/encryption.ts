@@ -64,10 +64,19 @@ export function decryptWith(identities: readonly string[] | undefined): Transfor
     const { Decrypter } = await loadAge()
     const decrypter = new Decrypter()
     for (const identity of identities) decrypter.addIdentity(identity)
+    let sourceFailure: { readonly error: unknown } | undefined
+    async function* recordFailure(): AsyncGenerator<Uint8Array> {
+      try {
+        yield* source
+      } catch (error) {
+        sourceFailure = { error }
+        throw error
+      }
+    }
     try {
-      yield* await decrypter.decrypt(ReadableStream.from(source))
+      yield* await decrypter.decrypt(ReadableStream.from(recordFailure()))
     } catch (error) {
-      if (error instanceof BackupError) throw error
+      if (sourceFailure !== undefined) throw sourceFailure.error
       if (/no identity matched/i.test(messageOf(error))) throw new WrongIdentityError()
       throw new BackupError(`The content cannot be decrypted: it was changed or cut off (${messageOf(error)}).`)
     }

@@ -3,7 +3,7 @@ import { BackupError } from '../backup-error.js'
 import { openFolderRepository } from './folder-repository.js'
 import { openS3Repository } from './s3-repository.js'
 
-/** The place that holds backups. Paths have slashes. */
+/** The place that holds backups. Paths have slashes. Everything fails with a RepositoryUnavailableError if the place does not answer. */
 export interface Repository {
   /** The place as messages name it. */
   readonly place: string

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { messageOf } from '../../../errors/thrown.js'
 import { openS3Client, type S3Settings } from '../../../persistence/s3/s3-client.js'
 import { StorageUnavailable } from '../../../persistence/s3/storage-unavailable.js'
-import { BackupError } from '../backup-error.js'
+import { BackupError, RepositoryUnavailableError } from '../backup-error.js'
 import type { Repository } from './repository.js'
 
 /** A repository in a bucket. A part is in memory while it is sent, because its length has to be known before. */
@@ -14,8 +14,9 @@ export function openS3Repository(settings: S3Settings): Repository {
     try {
       return await work()
     } catch (error) {
-      if (error instanceof StorageUnavailable) throw new BackupError(`${place} cannot be used. ${messageOf(error)}`)
-      throw error
+      if (!(error instanceof StorageUnavailable)) throw error
+      const message = `${place} cannot be used. ${messageOf(error)}`
+      throw error.isRefused ? new BackupError(message) : new RepositoryUnavailableError(message, { cause: error })
     }
   }
 
@@ -31,7 +32,12 @@ export function openS3Repository(settings: S3Settings): Repository {
       const body = await explainFailure(() => s3.get(path))
       if (body === undefined) throw new BackupError(`${path} is missing in ${place}.`)
       if (body.stream === null) return
-      for await (const chunk of Readable.fromWeb(body.stream as never)) yield chunk as Buffer
+      try {
+        for await (const chunk of Readable.fromWeb(body.stream as never)) yield chunk as Buffer
+      } catch (cause) {
+        const message = `${place} cannot be used. ${path} was not sent to its end (${messageOf(cause)}).`
+        throw new RepositoryUnavailableError(message, { cause })
+      }
     },
     size: (path) => explainFailure(async () => (await s3.head(path))?.bytes),
     list: (folder) => explainFailure(async () => (await s3.listNames(`${folder}/`)).toSorted()),
