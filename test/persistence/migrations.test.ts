@@ -136,6 +136,22 @@ describe('migrations', () => {
     expect(attempts).toEqual([1, 2])
   })
 
+  it('are tried again after a deadlock', async () => {
+    await migrate(db)
+    let runs = 0
+    const deadlocked = {
+      async up(on: Knex) {
+        runs += 1
+        if (runs === 1) await on.raw(`do $$ begin raise sqlstate '40P01'; end $$`)
+      },
+      down: async () => undefined,
+    }
+    const known = new Map([...migrations, ['9001-deadlocked', async () => deadlocked]])
+
+    expect(await migrate(db, { known, onBlocked: async () => undefined })).toEqual(['9001-deadlocked'])
+    expect(runs).toBe(2)
+  })
+
   it('have a transaction each on a database with tables, and are reverted together', async () => {
     await migrate(db)
     const faulty = { up: () => db.raw('select 1 / 0').then(() => undefined), down: async () => undefined }

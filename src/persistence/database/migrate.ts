@@ -4,14 +4,14 @@ import type pg from 'pg'
 import { migrations } from '../../../migrations/index.js'
 import type { Migration } from '../../../migrations/migration.js'
 import { CONNECT_TIMEOUT_MS, NO_LOG, queryRow } from './database.js'
-import { isLockTimeout } from './errors.js'
+import { isDeadlock, isLockTimeout } from './errors.js'
 
 export interface MigrateOptions {
   /** Migrations instead of those of the program, for tests. */
   readonly known?: Migrations
   /** Milliseconds for which a migration waits for the lock of a table. Requests queue behind it in the meantime. */
   readonly lockTimeout?: number
-  /** Called before another try, when a table was locked for too long. */
+  /** Called before another try, when a table was locked for too long or in a deadlock. */
   readonly onBlocked?: (attempt: number) => Promise<void>
 }
 
@@ -24,7 +24,7 @@ const MIGRATION_LOCK_PAUSE = 100
 
 /**
  * Applies pending migrations and returns their names. Processes that start at the same time run one after the other. A migration that
- * cannot lock a table in time is tried again, so that it does not hold up requests.
+ * cannot lock a table in time, or whose locks end in a deadlock with a request, is tried again.
  */
 export async function migrate(
   db: Knex,
@@ -66,7 +66,7 @@ async function applyPending(
       done.push(...names)
       attempt = 1
     } catch (error) {
-      if (!isLockTimeout(error) || attempt === MIGRATION_TRIES) throw error
+      if (!(isLockTimeout(error) || isDeadlock(error)) || attempt === MIGRATION_TRIES) throw error
       await onBlocked(attempt)
       attempt += 1
     }
