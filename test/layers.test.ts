@@ -8,13 +8,13 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 /** The first pattern that fits a path gives its layer: a file imports from its own layer or from a lower one. */
 const layers: readonly (readonly [RegExp, number])[] = [
   [
-    /^src\/(errors|logging\/(loop-lag|outage-log)|config\/(schemas|variables\/|mail-settings|tracing-settings|make-folder|setting-files|software))\b/,
+    /^src\/(errors|logging\/(loop-lag|outage-log)|config\/(schemas|variables\/|mail-settings|tracing-settings|make-folder|setting-files|software|split-list))\b/,
     0,
   ],
   [/^src\/(protocol|networks|concurrency|languages)\//, 1],
   [/^(src\/persistence|embedded-postgres|migrations)\//, 2],
   [
-    /^src\/(jobs\/|config\/(config|variables|addresses|storage-settings|backup-settings|shown-settings)\.ts$|services\/(services|tracer|in-span|pod-crypto|remote-pod-client)\.ts$)/,
+    /^src\/(jobs\/|config\/(config|variables|addresses|isolation|(backup|limit|shown|sign-up|staff|storage|worker)-settings)\.ts$|services\/(services|tracer|in-span|pod-crypto|remote-pod-client)\.ts$)/,
     3,
   ],
   [/^src\/domain\//, 4],

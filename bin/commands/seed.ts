@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { isThisMachine } from '../../src/config/config.js'
+import { isThisMachine } from '../../src/config/addresses.js'
 import { findUser } from '../../src/domain/accounts/accounts.js'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import type { Services } from '../../src/services/services.js'

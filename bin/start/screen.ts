@@ -1,6 +1,7 @@
 import { join, relative, resolve } from 'node:path'
 import { styleText } from 'node:util'
-import { type Config, isThisMachine } from '../../src/config/config.js'
+import { isThisMachine } from '../../src/config/addresses.js'
+import type { Config } from '../../src/config/config.js'
 import { describeRedisTarget } from '../../src/jobs/queues/redis-address.js'
 import { hostAndPort } from '../explain-database-error.js'
 import type { RunningProcess } from './supervised-process.js'

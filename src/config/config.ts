@@ -1,16 +1,22 @@
 import { availableParallelism } from 'node:os'
-import { join, resolve, sep } from 'node:path'
+import { join, resolve } from 'node:path'
 import { Ajv, type ErrorObject } from 'ajv'
 import { StartError } from '../errors/start-error.js'
-import { isQueueName, QUEUES, type QueueName } from '../jobs/queues/queue-names.js'
-import { type RedisAddress, readRedisAddress } from '../jobs/queues/redis-address.js'
+import type { QueueName } from '../jobs/queues/queue-names.js'
 import { type AllowPrivate, readAllowPrivate } from '../networks/private-hosts.js'
-import { readNetworkList, readTrustProxy } from '../networks/trusted-proxies.js'
+import { readTrustProxy } from '../networks/trusted-proxies.js'
 import type { ClientApiDialect } from '../persistence/models/client.js'
 import type { PictureStorage } from '../persistence/photos/picture-storage.js'
 import type { S3Settings } from '../persistence/s3/s3-client.js'
-import { isUrl } from '../protocol/is-url.js'
-import { checkAddressScheme } from './addresses.js'
+import {
+  type AdminListen,
+  checkAddressScheme,
+  type Listen,
+  localUrl,
+  readAdminListen,
+  readPodUrl,
+  readRedis,
+} from './addresses.js'
 import {
   type BackupKeep,
   type BackupStore,
@@ -18,15 +24,17 @@ import {
   readBackupKeep,
   readBackupS3,
 } from './backup-settings.js'
+import { checkIsolation, ISOLATED_QUEUES } from './isolation.js'
+import { importLimits, requestLimits, retentionOf, spamThresholds } from './limit-settings.js'
 import { type MailSettings, readMailSettings } from './mail-settings.js'
 import { MEANING_KEYWORDS } from './schemas.js'
 import { withSettingFiles } from './setting-files.js'
+import { checkSignUpConfirmation, signUpSettings } from './sign-up-settings.js'
+import { readStaffAccess } from './staff-settings.js'
 import { isAllInS3, readS3, readUploadsBaseUrl } from './storage-settings.js'
 import { readTracingSettings, type TracingSettings } from './tracing-settings.js'
 import { type Environment, VARIABLES } from './variables.js'
-
-/** Where a server listens: an address and a port, or a socket path. */
-export type Listen = { readonly host: string; readonly port: number } | { readonly path: string }
+import { readConcurrency, readQueues } from './worker-settings.js'
 
 export const CLIENT_API_DIALECTS = ['standard', 'diaspora'] as const satisfies readonly ClientApiDialect[]
 
@@ -102,7 +110,7 @@ export interface Config {
   readonly logLevel: string
   readonly logFormat: 'json' | 'pretty' | 'auto'
   /** Metrics and health. `default`: the usual ports, or the next free ones; `off`: not at all. */
-  readonly adminListen: Listen | 'default' | 'off'
+  readonly adminListen: AdminListen
   /** Whether the web console is served under `/admin`. */
   readonly console: boolean
   /** The networks that may use the console; empty: all. */
@@ -283,7 +291,8 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     redisUrl: settings.REDIS_URL,
     // A fail-over by Sentinel without an acknowledged replica would lose accepted messages.
     redisReplicas: settings.REDIS_REPLICAS ?? (redis?.kind === 'sentinel' ? 1 : 0),
-    workerQueues: settings.ISOLATED === 'true' ? workerQueues.filter((queue) => LOCAL_QUEUES.has(queue)) : workerQueues,
+    workerQueues:
+      settings.ISOLATED === 'true' ? workerQueues.filter((queue) => ISOLATED_QUEUES.has(queue)) : workerQueues,
     workerConcurrency,
     cryptoThreads: settings.CRYPTO_THREADS ?? availableParallelism(),
     inboundBytes: settings.INBOUND_BYTES,
@@ -339,203 +348,8 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
   }
 }
 
-function readStaffAccess(variables: Environment, faults: string[]) {
-  return {
-    console: variables.ADMIN_CONSOLE === 'on',
-    consoleNetworks: readNetworkList('ADMIN_CONSOLE_NETWORKS', variables.ADMIN_CONSOLE_NETWORKS, faults),
-    adminApiOrigins: readOrigins('ADMIN_API_ORIGINS', variables.ADMIN_API_ORIGINS, faults),
-    staffSecondFactor: variables.STAFF_SECOND_FACTOR === 'on',
-  }
-}
-
-/** Browsers send an origin in this form alone: lower case, without a path and a default port. */
-function readOrigins(name: string, text: string, faults: string[]): readonly string[] {
-  const origins = text
-    .split(',')
-    .map((each) => each.trim())
-    .filter((each) => each !== '')
-  for (const origin of origins) {
-    const isOrigin = /^https?:\/\//.test(origin) && isUrl(origin) && new URL(origin).origin === origin
-    if (!isOrigin) faults.push(`${name} has ${origin}, which is not an origin like https://admin.example.`)
-  }
-  return origins
-}
-
-function importLimits(variables: Environment) {
-  return {
-    imports: variables.IMPORTS,
-    importBytes: variables.IMPORT_BYTES,
-    importPhotoBytes: variables.IMPORT_PHOTO_BYTES,
-    importTotalBytes: variables.IMPORT_TOTAL_BYTES,
-  }
-}
-
-function spamThresholds(variables: Environment) {
-  return {
-    spamClusterItems: variables.SPAM_CLUSTER_ITEMS,
-    spamClusterAuthors: variables.SPAM_CLUSTER_AUTHORS,
-    spamAuthorItems: variables.SPAM_AUTHOR_ITEMS,
-    spamAuthorThreads: variables.SPAM_AUTHOR_THREADS,
-    spamConversations: variables.SPAM_CONVERSATIONS,
-    spamAutoHide: variables.SPAM_AUTO_HIDE === 'on',
-  }
-}
-
-function requestLimits(variables: Environment) {
-  return {
-    addressLimits: {
-      signIns: variables.SIGN_IN_LIMIT,
-      clients: variables.CLIENT_LIMIT,
-      tokens: variables.TOKEN_LIMIT,
-      authorizations: variables.AUTHORIZATION_LIMIT,
-      pages: variables.PAGE_LIMIT,
-    },
-    writeLimit: variables.WRITE_LIMIT,
-  }
-}
-
-function retentionOf(variables: Environment): Config['retention'] {
-  return {
-    posts: variables.RETENTION_POSTS_DAYS,
-    withComments: variables.RETENTION_WITH_COMMENTS === 'on',
-    notifications: variables.RETENTION_NOTIFICATIONS_DAYS,
-    dead: variables.RETENTION_DEAD_DAYS,
-    tombstones: variables.RETENTION_TOMBSTONES_DAYS,
-  }
-}
-
-/** Queues whose jobs cause no request to another pod. */
-const LOCAL_QUEUES: ReadonlySet<QueueName> = new Set(['inbound', 'inbound-private', 'notify', 'photos'])
-
-function checkSignUpConfirmation(variables: Environment, faults: string[]): void {
-  if (variables.SIGN_UP_CONFIRMATION === 'on' && variables.SMTP_URL === undefined) {
-    faults.push('SIGN_UP_CONFIRMATION=on needs SMTP_URL: without a mail server no mailbox can be confirmed.')
-  }
-}
-
-/**
- * An isolated copy has the passwords and private texts of the pod, and old ones too: only this machine may reach it.
- * It changes no file of its original.
- */
-function checkIsolation(variables: Environment, adminListen: Config['adminListen'], faults: string[]): void {
-  if (variables.ISOLATED !== 'true') return
-  if (!variables.HOST.includes('/') && !isLoopback(variables.HOST)) {
-    faults.push('ISOLATED=true serves only this machine: set HOST to 127.0.0.1, ::1 or the path of a socket.')
-  }
-  if (typeof adminListen === 'object' && 'host' in adminListen && !isLoopback(adminListen.host)) {
-    faults.push('ISOLATED=true serves only this machine: set ADMIN_LISTEN to a port of 127.0.0.1, or leave it out.')
-  }
-  // It may be the folder of the original, which the copy must not change.
-  if (variables.UPLOADS_DIR !== undefined && !isBelow(variables.DATA_DIR, variables.UPLOADS_DIR)) {
-    faults.push(
-      'ISOLATED=true stores pictures apart from those of the original: set UPLOADS_DIR to a folder in DATA_DIR, or leave it out.',
-    )
-  }
-}
-
-function isBelow(folder: string, path: string): boolean {
-  return resolve(path).startsWith(`${resolve(folder)}${sep}`)
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
-}
-
-/** Who may sign up, and what they must do for it. */
-function signUpSettings(variables: Environment, url: URL, mail: Config['mail']) {
-  return {
-    registrations: variables.REGISTRATIONS ?? (isThisMachine(url) ? 'open' : 'closed'),
-    signUpsPerDay: variables.SIGN_UPS_PER_DAY,
-    invitationsPerUser: variables.INVITATIONS_PER_USER,
-    signUpConfirmation: mail !== undefined && variables.SIGN_UP_CONFIRMATION !== 'off',
-    signUpApproval: variables.SIGN_UP_APPROVAL === 'on',
-    signUpBacklog: variables.SIGN_UP_BACKLOG,
-    emailDomainBlocklist: list(variables.EMAIL_DOMAIN_BLOCKLIST).map((domain) => domain.toLowerCase()),
-    usernameBlacklist: list(variables.USERNAME_BLACKLIST).map((name) => name.toLowerCase()),
-  }
-}
-
 function describeFault(error: ErrorObject): string {
   const name = error.instancePath.slice(1)
   const setting = Object.entries(VARIABLES).find(([key]) => key === name)?.[1] ?? {}
   return `${name} must be ${'description' in setting ? setting.description : error.message}.`
-}
-
-/** The default URL. An invalid PORT is reported once, as PORT; port 0 is unknown before the pod listens. */
-function localUrl(port: number): string {
-  const url = `http://localhost:${port || 3000}`
-  return isUrl(url) ? url : 'http://localhost:3000'
-}
-
-function readPodUrl(text: string, faults: string[]): URL | undefined {
-  const url = isUrl(text) ? new URL(text) : undefined
-  if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
-    faults.push('POD_URL must be a complete address like https://pod.example.')
-    return undefined
-  }
-  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') {
-    faults.push('POD_URL must be nothing but scheme, host and port, like https://pod.example: no path, query or user.')
-    return undefined
-  }
-  return url
-}
-
-function readRedis(text: string | undefined, faults: string[]): RedisAddress | undefined {
-  const address = text === undefined ? undefined : readRedisAddress(text)
-  if (text !== undefined && address === undefined) {
-    faults.push(
-      'REDIS_URL must be an address that begins with redis://, rediss:// or unix://, or look like redis+cluster://host:port,host:port or redis+sentinel://host:port,host:port/master.',
-    )
-  }
-  return address
-}
-
-function readQueues(text: string, faults: string[]): readonly QueueName[] {
-  const names = list(text)
-  const unknown = names.filter((name) => !isQueueName(name))
-  if (unknown.length > 0) {
-    faults.push(`WORKER_QUEUES names ${unknown.join(', ')}; there are ${QUEUES.join(', ')}.`)
-  }
-  return names.length === 0 ? QUEUES : [...new Set(names.filter(isQueueName))]
-}
-
-function readConcurrency(text: string, faults: string[]): Config['workerConcurrency'] {
-  const pairs = list(text).map((pair) => pair.split('=').map((part) => part.trim()))
-  const invalidPairs = pairs.filter(
-    ([queue, jobs, ...rest]) => rest.length > 0 || !isQueueName(queue ?? '') || !/^[1-9][0-9]{0,3}$/.test(jobs ?? ''),
-  )
-  if (invalidPairs.length > 0) {
-    faults.push(
-      `WORKER_CONCURRENCY must look like fetch=32,outbound=128, with queues among ${QUEUES.join(', ')} and numbers from 1 to 9999.`,
-    )
-  }
-  return Object.fromEntries(pairs.map(([queue, jobs]) => [queue, Number(jobs)]))
-}
-
-/** Unset means the default ports; an empty text turns the operator's server off. */
-function readAdminListen(text: string | undefined, faults: string[]): Config['adminListen'] {
-  if (text === undefined) return 'default'
-  if (text.trim() === '') return 'off'
-  if (text.includes('/')) return { path: text }
-  const [, host, port] = /^(?:(\[[0-9a-fA-F:.]+\]|[^:[\]\s]+):)?([0-9]{1,5})$/.exec(text) ?? []
-  if (port === undefined || Number(port) > 65_535) {
-    faults.push(
-      'ADMIN_LISTEN must be host:port, a port, a socket path, or empty for none; an IPv6 host is in brackets.',
-    )
-    return 'off'
-  }
-  return { host: host?.replace(/^\[(.*)\]$/, '$1') ?? '127.0.0.1', port: Number(port) }
-}
-
-/** Whether the URL is reachable from this machine only. */
-export function isThisMachine(url: URL | string): boolean {
-  const { hostname } = new URL(url)
-  return hostname === 'localhost' || hostname === '[::1]' || /^127\.[0-9.]+$/.test(hostname)
-}
-
-function list(text: string): readonly string[] {
-  return text
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '')
 }

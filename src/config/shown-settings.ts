@@ -1,5 +1,6 @@
 import { withoutRedisPassword } from '../jobs/queues/redis-address.js'
-import type { Config, Listen } from './config.js'
+import type { Listen } from './addresses.js'
+import type { Config } from './config.js'
 
 /** Settings by name, with the text shown for unset ones. */
 type Shown = Readonly<Record<string, string | number | null>>

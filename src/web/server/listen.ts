@@ -1,7 +1,8 @@
 import { unlink } from 'node:fs/promises'
 import { createConnection } from 'node:net'
 import type { FastifyInstance, FastifyListenOptions } from 'fastify'
-import type { Config, Listen } from '../../config/config.js'
+import type { Listen } from '../../config/addresses.js'
+import type { Config } from '../../config/config.js'
 import { StartError } from '../../errors/start-error.js'
 import { codeOf } from '../../errors/thrown.js'
 
