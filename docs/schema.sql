@@ -2253,7 +2253,7 @@ CREATE INDEX moderation_actions_actor_guid ON public.moderation_actions USING bt
 
 CREATE INDEX moderation_actions_case_id ON public.moderation_actions USING btree (case_id) WHERE (case_id IS NOT NULL);
 
-CREATE UNIQUE INDEX moderation_actions_in_force ON public.moderation_actions USING btree (target_type, target_guid, kind) WHERE (can_be_undone AND (undone_by_id IS NULL) AND (kind <> 'filter.apply'::text));
+CREATE UNIQUE INDEX moderation_actions_in_force ON public.moderation_actions USING btree (target_type, target_guid, kind) WHERE (can_be_undone AND (undone_by_id IS NULL) AND (kind <> ALL (ARRAY['filter.apply'::text, 'lock'::text, 'silence'::text, 'block'::text])));
 
 CREATE INDEX moderation_actions_kind ON public.moderation_actions USING btree (kind, id);
 

@@ -138,4 +138,5 @@ export const migrations: ReadonlyMap<string, () => Promise<Migration>> = new Map
   ['0241-pruned-messages', async () => (await import('./0241-pruned-messages.js')).prunedMessages],
   ['0242-forwarded-of-pod', async () => (await import('./0242-forwarded-of-pod.js')).forwardedOfPod],
   ['0245-unproven-moves', async () => (await import('./0245-unproven-moves.js')).unprovenMoves],
+  ['0250-several-locks', async () => (await import('./0250-several-locks.js')).severalLocks],
 ])

@@ -195,9 +195,10 @@ async function undoRestriction(
 async function undoLock(
   _services: ModerationServices,
   transaction: Knex.Transaction,
-  { details }: ActionRow,
+  action: ActionRow,
 ): Promise<void> {
-  await unlockUsers(transaction, [Number(details['userId'])])
+  const { userId, wasLocked = false } = readActionDetails(action, 'lock')
+  if (!wasLocked) await unlockUsers(transaction, [userId])
 }
 
 async function undoRemoval(

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { Person } from '../../persistence/models/person.js'
 import { User } from '../../persistence/models/user.js'
-import { findActionInForce } from '../../persistence/moderation/actions.js'
+import { findActionsInForce, isCoveredBy } from '../../persistence/moderation/actions.js'
 import { countRelations, type PersonRelations } from '../../persistence/moderation/person-relations.js'
 import { type RestrictionKind, restrictPeople } from '../../persistence/moderation/restrictions.js'
 import type { ModerationServices, Services } from '../../services/services.js'
@@ -85,8 +85,8 @@ async function restrictPerson(
       requireActionOn(actor, user)
       requireNotPodmin(services, user)
     }
-    const inForce = await findActionInForce(transaction, { kind, targetType: 'person', targetGuid: guid })
-    if (inForce !== undefined) return { changed: false }
+    const actionsInForce = await findActionsInForce(transaction, { targetType: 'person', targetGuid: guid }, [kind])
+    if (isCoveredBy(actionsInForce, options.until)) return { changed: false }
     if (kind === 'block' && confirm !== person.address) await requireNoRelations(transaction, person)
     const label = user?.username ?? person.address
     const newAction = await insertAction(services, transaction, actor, {

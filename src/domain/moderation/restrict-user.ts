@@ -1,9 +1,13 @@
 import type { Knex } from 'knex'
 import { inRequestTransaction } from '../../persistence/database/transactions.js'
+import type { ActionDetails } from '../../persistence/moderation/action-details.js'
+import { findActionsInForce, isCoveredBy } from '../../persistence/moderation/actions.js'
+import { findLocksInForce } from '../../persistence/moderation/locks.js'
 import type { ModerationServices, Services } from '../../services/services.js'
 import { requireNotPodmin, suspendAccess } from '../accounts/accounts.js'
 import { type Actor, lockAdmins, requireActionOn, requireOtherAdmin, requirePower } from './actor.js'
 import { type LocalUser, lockLocalUser } from './find-local-user.js'
+import { isLockedWithoutAction } from './lock-users.js'
 import {
   type ActionOptions,
   type ActionOutcome,
@@ -12,7 +16,10 @@ import {
   requireReason,
 } from './record-action.js'
 
-/** Locks a local account: no sign-in, tokens are refused, posts stay. */
+/**
+ * Locks a local account: no sign-in, tokens are refused, posts stay. A lock that ends later than all others of the account is one of its
+ * own beside them: the account is open when all are undone.
+ */
 export async function suspendAccount(
   services: ModerationServices,
   actor: Actor,
@@ -21,10 +28,14 @@ export async function suspendAccount(
 ): Promise<ActionOutcome> {
   return withLockedUser(services, actor, { guid, ...options }, async ({ transaction, user, reason, admins }) => {
     requireOtherAdmin(admins, user.id)
-    if (user.lockedAt !== null) return { changed: false }
+    const target = { targetType: 'person', targetGuid: guid }
+    if (isCoveredBy(await findActionsInForce(transaction, target, ['lock']), options.until)) return { changed: false }
     requireNotPodmin(services, user)
-    await user.$query(transaction).patch({ lockedAt: services.now() })
-    await suspendAccess(transaction, user.person.address)
+    const wasLocked = isLockedWithoutAction(user, await findLocksInForce(transaction, [user.id]))
+    if (user.lockedAt === null) {
+      await user.$query(transaction).patch({ lockedAt: services.now() })
+      await suspendAccess(transaction, user.person.address)
+    }
     const action = await recordAction(services, transaction, actor, {
       kind: 'lock',
       target: { type: 'person', guid, label: user.username },
@@ -32,7 +43,7 @@ export async function suspendAccount(
       caseId: options.caseId,
       until: options.until,
       undo: { possible: true },
-      details: { userId: user.id },
+      details: { userId: user.id, wasLocked } satisfies ActionDetails['lock'],
     })
     return { changed: true, action }
   })

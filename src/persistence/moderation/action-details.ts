@@ -10,6 +10,7 @@ export interface ActionDetails {
   readonly hide_content: PersonContentDetails
   readonly remove_content: PersonContentDetails
   readonly close: ClosingDetails
+  readonly lock: LockDetails
   readonly 'cluster.clean': CleaningDetails
 }
 
@@ -32,6 +33,12 @@ interface ClosingDetails {
   readonly before: BegunClosing | null
 }
 
+interface LockDetails {
+  readonly userId: number
+  /** The account was already locked without an action, and stays so after the undo. Not in locks of older versions. */
+  readonly wasLocked?: boolean
+}
+
 export interface BegunClosing {
   readonly closeAt: string
   readonly closingBy: ClosingBy
@@ -47,7 +54,7 @@ export interface CleaningDetails {
   readonly authorIds: readonly number[]
   /** Removed content in the order of guids, in which all transactions lock it. */
   readonly removed: readonly { readonly type: 'post' | 'comment'; readonly guid: string }[]
-  /** The users whose accounts the cleaning has locked. */
+  /** The users whose accounts the cleaning locks, also beside another lock. */
   readonly lockedIds: readonly number[]
   readonly place: CleaningCursor
   readonly filterId: number | null

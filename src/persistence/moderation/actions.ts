@@ -58,7 +58,7 @@ export async function lockAction(transaction: Knex.Transaction, id: number): Pro
   return transaction('moderation_actions').where({ id }).forUpdate().first()
 }
 
-/** Finds the action of a kind that is in force for a target. Unique index `moderation_actions_in_force`. */
+/** Finds the action of a kind that is in force for a target. Unique index `moderation_actions_in_force`: one, except of restrictions. */
 export async function findActionInForce(
   db: Knex,
   target: Pick<ActionRow, 'kind' | 'targetType' | 'targetGuid'>,
@@ -79,6 +79,11 @@ export async function findActionsInForce(
     .whereIn('kind', [...kinds])
     .whereNull('undoneById')
     .orderBy('id', 'desc')
+}
+
+/** Whether one of these actions in force lasts as long as a new one of the same kind would. */
+export function isCoveredBy(actions: readonly Pick<ActionRow, 'until'>[], until: Date | undefined): boolean {
+  return actions.some((action) => action.until === null || (until !== undefined && action.until >= until))
 }
 
 /** Finds actions in force that restrict a person, also those that came with the migration of another account. */

@@ -253,6 +253,35 @@ describe('a locked account', () => {
     expect((await api.dan.get('/user')).status).toBe(200)
   })
 
+  it.each(['lock', 'silence'])('has a later end beside an earlier one, and each has an own undo (%s)', async (kind) => {
+    const { guid } = api.dan
+    const until = new Date(api.pod.now().getTime() + 60_000)
+    const later = new Date(until.getTime() + 60_000)
+    const state = kind === 'lock' ? 'locked' : 'silenced'
+    const stateNow = async () => (await mod.get(`/people/${guid}`)).body.state
+    await act(guid, kind, { until: later.toISOString() })
+    const earlier = await mod.post(`/people/${guid}/${kind}`, { reason, until: until.toISOString() })
+    expect(earlier.body).toMatchObject({ changed: false })
+
+    const permanent = await act(guid, kind)
+
+    expect((await mod.post(`/people/${guid}/${kind}`, { reason })).body).toMatchObject({ changed: false, state })
+    expect(await endTemporaryActions({ ...api.pod, now: () => later })).toBe(1)
+    expect(await stateNow()).toBe(state)
+    await undo(permanent)
+    expect(await stateNow()).toBe('open')
+  })
+
+  it('without an action is locked after the undo of all actions', async () => {
+    await api.pod.db('users').where({ username: 'dan' }).update({ lockedAt: new Date() })
+    const until = new Date(api.pod.now().getTime() + 60_000).toISOString()
+
+    for (const id of [await act(api.dan.guid, 'lock', { until }), await act(api.dan.guid, 'lock')]) await undo(id)
+
+    expect((await api.dan.get('/user')).status).toBe(401)
+    await api.pod.db('users').where({ username: 'dan' }).update({ lockedAt: null })
+  })
+
   it('differs from the end of all sessions', async () => {
     await act(api.carol.guid, 'end_sessions')
 

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadPrivateKey } from '../../../src/domain/accounts/private-keys.js'
+import { endTemporaryActions } from '../../../src/domain/moderation/actions.js'
+import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
+import { suspendAccount } from '../../../src/domain/moderation/restrict-user.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { searchPeople } from '../../../src/domain/people/search-people.js'
 import { discoverPerson } from '../../../src/federation/discovery/discover-person.js'
@@ -497,6 +500,18 @@ describe('an account migration', () => {
     expect(await User.query(pod.db).findById(cleo.userId)).toMatchObject({ lockedAt: expect.any(Date), closedAt: null })
     expect(await Person.query(pod.db).findById(cleo.id)).toMatchObject({ closedAt: expect.any(Date) })
     expect(await pod.db('contacts').where({ userId: cleo.userId })).toEqual([])
+  })
+
+  it('of a locked user leaves the account locked when the time of the lock is over', async () => {
+    const cleo = await addLocalUser(pod, `cleo${newGuid().slice(0, 6)}`)
+    const from = { address: cleo.address, privateKey: await loadPrivateKey(pod, cleo.id) }
+    const until = new Date(pod.now().getTime() + 60_000)
+    await suspendAccount(pod, COMMAND_ACTOR, cleo.guid, { reason: 'Spam', until })
+    expect(await receive(pod, publicMessage(quin2, migrationOf(from, quin2, quin2)))).toEqual(allStored)
+
+    expect(await endTemporaryActions({ ...pod, now: () => until })).toBe(1)
+
+    expect(await User.query(pod.db).findById(cleo.userId)).toMatchObject({ lockedAt: expect.any(Date) })
   })
 })
 

@@ -12,6 +12,7 @@ import { changeFilter } from '../../../src/domain/moderation/filters/filters.js'
 import { getPersonState } from '../../../src/domain/moderation/people/people.js'
 import { setPodRule } from '../../../src/domain/moderation/pods/pod-rules.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
+import { suspendAccount } from '../../../src/domain/moderation/restrict-user.js'
 import type { Post } from '../../../src/persistence/models/post.js'
 import { statementsDuring } from '../../support/assertions/statement-count.js'
 import { addPost } from '../../support/databases/rows.js'
@@ -352,6 +353,16 @@ describe('the tick', () => {
       .update({ createdAt: new Date(Date.now() - 31 * 86_400_000) })
     await findClusters(pod)
     const [{ id } = { id: 0 }] = await clusters()
+
+    const again = await cleanCluster(withPodmin, COMMAND_ACTOR, { id, ...lock }, { reason })
+    const single = await suspendAccount(pod, COMMAND_ACTOR, gus.guid, { reason })
+    await undoAction(pod, COMMAND_ACTOR, again.action?.id ?? 0, { reason: 'A mistake' })
+    expect(await locked()).toEqual(['gus'])
+    const last = await cleanCluster(withPodmin, COMMAND_ACTOR, { id, ...lock }, { reason })
+    await undoAction(pod, COMMAND_ACTOR, single.action?.id ?? 0, { reason: 'A mistake' })
+    expect(await locked()).toEqual(['gus'])
+    await undoAction(pod, COMMAND_ACTOR, last.action?.id ?? 0, { reason: 'A mistake' })
+    expect(await locked()).toEqual([])
 
     const { authors } = await readCluster(pod, COMMAND_ACTOR, id)
 
