@@ -44,6 +44,8 @@ export function podRuleCommands(pods: Command): void {
   withActorOptions(pods.command('unset'))
     .addArgument(domainArgument())
     .description('Deletes the rule for a domain.')
+    .option('--dry-run', 'only show what the rule concerns')
+    .option('--yes', 'confirm that a wider rule then blocks pods with relations to local users')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod pods unset spam.example --reason "They have moderators now"')
     .action(unset)
@@ -177,10 +179,17 @@ async function storedDomain(
   return (await previewPodRule(services, actor, domain)).domain
 }
 
-async function unset(text: string, { reason, ...options }: ActorOptions): Promise<void> {
+async function unset(
+  text: string,
+  { dryRun, yes, reason, ...options }: Pick<SetOptions, keyof ActorOptions | 'dryRun' | 'yes'>,
+): Promise<void> {
+  const domain = readDomain(text)
+  if (dryRun) return printRulePreview(domain, options)
   const { changed } = await withPod(async (services) => {
     await waitForQueue(services.jobs)
-    return unsetPodRule(services, await getActor(services, options, 'moderation'), readDomain(text), { reason })
+    const actor = await getActor(services, options, 'moderation')
+    const confirm = yes ? await storedDomain(services, actor, domain) : undefined
+    return unsetPodRule(services, actor, domain, { reason, confirm })
   })
   print(options, { changed }, [changed ? 'The rule is deleted.' : 'There is no such rule.'])
 }

@@ -64,32 +64,37 @@ export const countUpTo = (rows: string) =>
 /** The expression of the index `people_reversed_host`. */
 export const REVERSED_HOST_SQL = `reverse(regexp_replace(split_part(people.address, '@', 2), ':[0-9]+$', ''))`
 
+/** The host and the port of the address of a person, as `home`. */
+export const ADDRESS_HOST_SQL = `cross join lateral (
+  select regexp_replace(address_host, ':[0-9]+$', '') as host, coalesce(cast(substring(address_host from ':([0-9]{1,5})$') as integer), 443) as port
+  from split_part(people.address, '@', 2) as address_host
+) as home`
+
 /**
  * People match by the host of their pod or of their address. The index `people_reversed_host` has the addresses at a domain and its
  * subdomains in one range, with a few others: `.` and `/` follow each other in the byte order, and `-` precedes them.
  */
-const RULE_PREVIEW_SQL = `
-  with input as materialized (
+const MATCHING_PEOPLE_SQL = `
+  input as materialized (
     select cast(:domain as text) as domain, reverse(cast(:domain as text) collate "C") as reversed,
       cast(:subdomains as boolean) as subdomains, cast(:port as integer) as port
   ), known_pods as materialized (
     select pods.id, pods.host, pods.port
     from input join pods on pod_domains(pods.host) @> array[input.domain]
     where ${isWithin('pods.host')} and (input.port is null or pods.port = input.port)
-  ), persons as materialized (
-    select id, guid from (
-      select people.id, people.guid from people where people.pod_id in (select id from known_pods)
-      union
-      select people.id, people.guid
-      from input
-      join people on ${REVERSED_HOST_SQL} >= input.reversed and ${REVERSED_HOST_SQL} < input.reversed || '/'
-      cross join lateral (
-        select regexp_replace(address_host, ':[0-9]+$', '') as host, coalesce(cast(substring(address_host from ':([0-9]{1,5})$') as integer), 443) as port
-        from split_part(people.address, '@', 2) as address_host
-      ) as home
-      where people.pod_id is not null and ${isWithin('home.host')} and (input.port is null or home.port = input.port)
-    ) as matching
-    limit ${MAX_COUNTED + 1}
+  ), matching as (
+    select people.id, people.guid from people where people.pod_id in (select id from known_pods)
+    union
+    select people.id, people.guid
+    from input
+    join people on ${REVERSED_HOST_SQL} >= input.reversed and ${REVERSED_HOST_SQL} < input.reversed || '/'
+    ${ADDRESS_HOST_SQL}
+    where people.pod_id is not null and ${isWithin('home.host')} and (input.port is null or home.port = input.port)
+  )`
+
+const RULE_PREVIEW_SQL = `
+  with ${MATCHING_PEOPLE_SQL}, persons as materialized (
+    select id, guid from matching limit ${MAX_COUNTED + 1}
   ), relations as materialized (
     select contacts.user_id, contacts.sharing, contacts.receiving
     from persons join contacts on contacts.person_id = persons.id
@@ -115,3 +120,32 @@ const RULE_PREVIEW_SQL = `
     ${countUpTo('select distinct visible.conversation_id from persons join conversation_visibilities as visible on visible.person_id = persons.id')} as conversations,
     ${countUpTo(`select from known_pods join deliveries on deliveries.pod_id = known_pods.id and deliveries.state = 'waiting'`)} as "deliveriesWaiting",
     ${countUpTo(`select from persons join moderation_cases on moderation_cases.author_id = persons.id and moderation_cases.closed_at is null`)} as cases`
+
+/**
+ * Whether the rules, as they are stored now, block people within this domain who have relations to local users and whose pod is not
+ * blocked yet. Contacts of people who are blocked already are inactive.
+ */
+export async function doRulesEndRelations(
+  transaction: Knex.Transaction,
+  { domain, subdomains, port }: { readonly domain: string; readonly subdomains: boolean; readonly port: number | null },
+): Promise<boolean> {
+  const { ends } = await queryRow<{ readonly ends: boolean }>(transaction, ENDED_RELATIONS_SQL, {
+    domain,
+    subdomains,
+    port,
+  })
+  return ends
+}
+
+/** Reads no people unless there is a block of the domain or of a wider one. */
+const ENDED_RELATIONS_SQL = `
+  with ${MATCHING_PEOPLE_SQL}
+  select exists (select from pod_rules where state = 'blocked' and domain = any(pod_domains(cast(:domain as text))))
+    and exists (
+      select from matching
+      join contacts on contacts.person_id = matching.id and (contacts.sharing or contacts.receiving)
+      join people on people.id = matching.id
+      join pods on pods.id = people.pod_id and pods.blocked_at is null
+      ${ADDRESS_HOST_SQL}
+      where 'blocked' in (pod_rule_state(pods.host, pods.port), pod_rule_state(home.host, home.port))
+    ) as ends`

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { queryRows } from '../database/database.js'
+import { ADDRESS_HOST_SQL } from './pod-preview.js'
 import type { RestrictionKind, RestrictionSource } from './restrictions.js'
 
 /** Rules for pods restrict each person at most once. */
@@ -18,11 +19,6 @@ const KIND_OF_ADDRESS_SQL = `case when home.host <> pods.host then
   case pod_rule_state(home.host, home.port) when 'blocked' then 'block' when 'limited' then 'silence' end
 end`
 
-const HOME_SQL = `cross join lateral (
-  select regexp_replace(address_host, ':[0-9]+$', '') as host, coalesce(cast(substring(address_host from ':([0-9]{1,5})$') as integer), 443) as port
-  from split_part(people.address, '@', 2) as address_host
-) as home`
-
 const hasRestriction = (kind: string) => `exists (
   select from person_restrictions as known
   where known.person_id = people.id and known.source = 'pod_rule' and known.kind <= ${kind}
@@ -39,13 +35,13 @@ const statements = [
    from person_restrictions as known
    join people on people.id = known.person_id
    join pods on pods.id = people.pod_id
-   ${HOME_SQL}
+   ${ADDRESS_HOST_SQL}
    where known.source = 'pod_rule' and known.kind is distinct from least(${KIND_OF_POD_SQL}, ${KIND_OF_ADDRESS_SQL})
    limit ?`,
   // People whose address is at another host than their pod. Reads the addresses of all remote people.
   `select people.id, ${KIND_OF_ADDRESS_SQL} as kind
    from people join pods on pods.id = people.pod_id
-   ${HOME_SQL}
+   ${ADDRESS_HOST_SQL}
    where home.host <> pods.host and ${KIND_OF_ADDRESS_SQL} is not null and not ${hasRestriction(KIND_OF_ADDRESS_SQL)}
    limit ?`,
 ] as const
@@ -65,7 +61,7 @@ export async function restrictNewPerson(transaction: Knex.Transaction, personId:
     `with restricted as (
        insert into person_restrictions (person_id, source, source_id, kind)
        select people.id, 'pod_rule', ${POD_RULES.id}, least(${KIND_OF_POD_SQL}, ${KIND_OF_ADDRESS_SQL})
-       from people join pods on pods.id = people.pod_id ${HOME_SQL}
+       from people join pods on pods.id = people.pod_id ${ADDRESS_HOST_SQL}
        where people.id = ? and least(${KIND_OF_POD_SQL}, ${KIND_OF_ADDRESS_SQL}) is not null
        returning person_id, kind
      )

@@ -151,6 +151,34 @@ describe('a rule', () => {
     expect((await set('kin.example', 'blocked')).body).toMatchObject({ state: 'blocked', changed: true })
   })
 
+  it('needs a confirmation where the end of an exception ends relations by a wider block', async () => {
+    const sam = await addRemotePerson(api.pod, 'sam@s.wide.example')
+    await set('wide.example', 'blocked')
+    const { body: exception } = await set('s.wide.example', 'limited')
+    await api.pod.db('contacts').insert({ userId: api.bob.viewer.userId, personId: sam.id, sharing: true })
+    const needed = { code: 409, reason: 'confirmation_needed', preview: { domain: 's.wide.example', contacts: 1 } }
+    const path = `/pod_rules/${exception.id}`
+
+    expect((await mod.call('DELETE', path, { reason })).body).toMatchObject(needed)
+    expect(await isBlocked('s.wide.example')).toBe(false)
+    expect((await mod.call('PATCH', path, { reason, public_comment: 'Ads' })).body).toMatchObject({ changed: true })
+    expect((await mod.call('DELETE', path, { reason, confirm: 's.wide.example' })).body).toMatchObject({
+      changed: true,
+    })
+    expect(await isBlocked('s.wide.example')).toBe(true)
+
+    await api.pod.db('pod_rules').where({ domain: 'wide.example' }).update({ domain: 'example', state: 'normal' })
+    const { body: wider } = await set('wide.example', 'normal')
+    await api.pod.db('pod_rules').where({ domain: 'example' }).update({ state: 'blocked' })
+    const exact = { reason, subdomains: false }
+    expect((await mod.call('PATCH', `/pod_rules/${wider.id}`, exact)).body).toMatchObject({
+      ...needed,
+      preview: { domain: 'wide.example', contacts: 1 },
+    })
+    const confirmed = { ...exact, confirm: 'wide.example' }
+    expect((await mod.call('PATCH', `/pod_rules/${wider.id}`, confirmed)).body).toMatchObject({ changed: true })
+  })
+
   it('is recorded once, when it is made, changed and deleted', async () => {
     const { body: made } = await set('log.example', 'normal', { public_comment: 'Ads' })
     expect((await set('log.example', 'normal')).body).toMatchObject({ changed: false, public_comment: 'Ads' })

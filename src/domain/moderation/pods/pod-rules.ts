@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { startDeliveriesAfterCommit } from '../../../jobs/outbox/start-deliveries.js'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import type { PodHost } from '../../../persistence/models/remote-pod.js'
-import { type PodPreview, previewPods } from '../../../persistence/moderation/pod-preview.js'
+import { doRulesEndRelations, type PodPreview, previewPods } from '../../../persistence/moderation/pod-preview.js'
 import {
   type AppliedPodRules,
   applyPodRules,
@@ -50,7 +50,10 @@ export interface PodRuleInput {
 }
 
 export interface PodRuleOptions extends ActionOptions {
-  /** The domain, or the name with the port: required for a block that ends relations of local users. */
+  /**
+   * The domain, or the name with the port: required for a change that ends relations of local users, by a block or by the end of an
+   * exception below a block.
+   */
   readonly confirm?: string | undefined
 }
 
@@ -135,9 +138,9 @@ async function saveRule(
   if (before !== undefined && isSameRule(before, rule)) {
     return { changed: false, created: false, rule: await withKnownPods(transaction, before) }
   }
-  const isConfirmed = options.confirm === rule.domain || options.confirm === nameOfRule(rule)
-  if (rule.state === 'blocked' && !isConfirmed) await requireNoRelations(transaction, rule)
   const savedRule = await savePodRule(transaction, rule, services.now())
+  const changedDomain = { ...domain, subdomains: domain.subdomains || (before?.subdomains ?? false) }
+  await requireConfirmedBlock(transaction, changedDomain, options)
   await enforcePodRules(services, transaction)
   const action = await recordAction(services, transaction, actor, {
     kind: 'pod_rule',
@@ -156,7 +159,7 @@ export async function deletePodRule(
   services: ModerationServices,
   actor: Actor,
   id: number,
-  options: ActionOptions,
+  options: PodRuleOptions,
 ): Promise<ActionOutcome> {
   requirePower(actor, 'moderation')
   return inRequestTransaction(services, async (transaction) => {
@@ -172,7 +175,7 @@ export async function unsetPodRule(
   services: ModerationServices,
   actor: Actor,
   input: RuleDomainInput,
-  options: ActionOptions,
+  options: PodRuleOptions,
 ): Promise<ActionOutcome> {
   requirePower(actor, 'moderation')
   const domain = readRuleDomain(services.config, input)
@@ -188,9 +191,10 @@ export async function unsetPodRule(
 async function removeRule(
   { services, transaction, actor }: RuleScope,
   rule: PodRule,
-  { reason, caseId }: ActionOptions & { readonly reason: string },
+  { reason, caseId, confirm }: PodRuleOptions & { readonly reason: string },
 ) {
   await deletePodRules(transaction, [rule.id])
+  if (actor !== SYSTEM_ACTOR) await requireConfirmedBlock(transaction, rule, { confirm })
   await enforcePodRules(services, transaction)
   return recordAction(services, transaction, actor, {
     kind: 'pod_rule.delete',
@@ -299,9 +303,15 @@ export async function enforcePodRules(
   return podChanges
 }
 
-async function requireNoRelations(transaction: Knex.Transaction, rule: RuleDomain): Promise<void> {
+/** Refuses a change of rules that is stored but not applied yet, if it blocks people with relations without a confirmation. */
+async function requireConfirmedBlock(
+  transaction: Knex.Transaction,
+  { domain, subdomains, port }: RuleDomain,
+  { confirm }: Pick<PodRuleOptions, 'confirm'>,
+): Promise<void> {
+  const rule = { domain, subdomains, port }
+  if (confirm === domain || confirm === nameOfRule(rule) || !(await doRulesEndRelations(transaction, rule))) return
   const preview = await previewPods(transaction, rule)
-  if (preview.contacts === 0) return
   throw new Refusal('confirmation_needed', `Set confirm to ${rule.domain}: local users have relations there.`, {
     details: { preview: previewDetails({ ...rule, ...preview }) },
   })

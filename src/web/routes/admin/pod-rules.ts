@@ -19,7 +19,6 @@ import {
   actionBody,
   actionRefusals,
   Changed,
-  deletionFields,
   readDeletionReason,
 } from '../../schemas/moderation/moderation.js'
 import { PodPreviewSchema, PodRuleSchema, PodRuleState } from '../../schemas/moderation/pod-rules.js'
@@ -42,6 +41,12 @@ const domain = {
     }),
   ),
 }
+const confirm = Type.Optional(
+  Type.String({
+    description:
+      'The domain, to block pods with relations to local users, also by the end of an exception below a wider block.',
+  }),
+)
 const settings = {
   public_comment: Type.Optional(Type.String({ description: 'Part of the exported list.' })),
   obfuscate: Type.Optional(Type.Boolean()),
@@ -49,8 +54,9 @@ const settings = {
     Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'The rule ends then. Default: never.' }),
   ),
   ...actionBody,
-  confirm: Type.Optional(Type.String({ description: 'The domain, to block pods with relations to local users.' })),
+  confirm,
 }
+const deletion = Type.Object({ reason: actionBody.reason, confirm })
 const domainRefusals = { domain_invalid: 422, own_pod: 422, too_broad: 422 } as const
 const refusals = {
   ...actionRefusals,
@@ -173,16 +179,21 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         description:
           'Deliveries of the last 14 days to pods that are no longer blocked are sent. Messages that were dropped stay lost.',
         params,
-        ...deletionFields,
+        querystring: deletion,
+        body: deletion,
         response: {
           200: Type.Object({ action: Type.Optional(ActionSummary), changed: Changed }, { description: 'Deleted.' }),
         },
       },
-      config: { scopes: ['moderation'], refusals: { ...actionRefusals, rule_not_found: 404 } },
+      config: {
+        scopes: ['moderation'],
+        refusals: { ...actionRefusals, rule_not_found: 404, confirmation_needed: 409 },
+      },
     },
     async (request) => {
       const actor = await getRequestActor(request, 'moderation')
-      return deletePodRule(request.services, actor, request.params.id, readDeletionReason(request))
+      const options = { ...readDeletionReason(request), confirm: request.query.confirm ?? request.body.confirm }
+      return deletePodRule(request.services, actor, request.params.id, options)
     },
   )
 

@@ -127,7 +127,8 @@ function addRuleActions(app: FastifyInstance): void {
     title: 'Delete the rule',
     flash: 'rule_deleted',
     page: '/admin/rules',
-    run: (request) => deletePodRule(...useCaseArguments(request), readActionOptions(request)),
+    label: (_request, { domain }) => String(domain),
+    run: (request, confirm) => deletePodRule(...useCaseArguments(request), { ...readActionOptions(request), confirm }),
   })
 }
 
