@@ -22,6 +22,7 @@ import type { ModerationServices, Services } from '../../services/services.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requireActionOn, requirePower, SYSTEM_ACTOR } from './actor.js'
 import { undoCleaning } from './clusters/clean-cluster.js'
+import { undoDismissal } from './clusters/reopen-cluster.js'
 import { reloadFilters } from './filters/active-filters.js'
 import { followUpRestrictions } from './follow-up-restrictions.js'
 import { SHOW_CONTENT, showContentInChunks } from './hide-content.js'
@@ -44,6 +45,7 @@ type Undo = (services: ModerationServices, transaction: Knex.Transaction, action
 const UNDO_OF_KIND: Readonly<Record<ActionKind, Undo | undefined>> = {
   'cluster.clean': undoCleaning,
   'filter.apply': undoHiding,
+  'cluster.dismiss': undoDismissal,
   hide: undoHiding,
   remove: undoRemoval,
   silence: undoRestriction,
@@ -60,7 +62,6 @@ const UNDO_OF_KIND: Readonly<Record<ActionKind, Undo | undefined>> = {
   end_sessions: undefined,
   pod_rule: undefined,
   'pod_rule.delete': undefined,
-  'cluster.dismiss': undefined,
   invitation: undefined,
   'invitation.change': undefined,
   'invitation.recall': undefined,

@@ -10,11 +10,13 @@ import {
   listCaseActions,
   lockCase,
 } from '../../persistence/moderation/cases.js'
+import { type ClusterRow, changeClusterState, lockClusterOfCase } from '../../persistence/moderation/clusters.js'
 import type { ModerationServices } from '../../services/services.js'
 import { enqueueLiveEvent } from '../notifications/enqueue-live-events.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
 import { type CaseWithActions, caseEntry, caseNotFound, excludedAuthorFor, releaseIdle } from './cases.js'
+import { reopenClusterOfCase } from './clusters/reopen-cluster.js'
 import { auditContext, readReason, requireReason } from './record-action.js'
 
 interface CaseOptions {
@@ -141,6 +143,7 @@ async function changeCase(
   await releaseIdle(services)
   return inRequestTransaction(services, async (transaction) => {
     const hidden = excludedAuthorFor(actor)
+    const cluster = await lockClusterOfCase(transaction, id)
     const moderationCase = await lockCase(transaction, id, hidden)
     if (moderationCase === undefined) throw caseNotFound()
     const reason = readReason({ reason: givenReason })
@@ -149,6 +152,7 @@ async function changeCase(
     const hasChanged = await run(
       moderationCase,
       async (step) => {
+        if (cluster !== undefined) await changeClusterOfCase(transaction, cluster, step)
         await applyStep(transaction, { actor, id: moderationCase.id, at }, step)
         steps.push(step)
       },
@@ -165,6 +169,20 @@ async function changeCase(
     const after = (await findCase(transaction, id, hidden)) ?? moderationCase
     return { changed: hasChanged, case: { ...after, actions: await listCaseActions(transaction, [id]) } }
   })
+}
+
+/**
+ * A decision about a case is one about its cluster too: a closed case has no open cluster, whose new content would be hidden, and an open
+ * case has no closed cluster, which would refuse every action.
+ */
+async function changeClusterOfCase(
+  transaction: Knex.Transaction,
+  cluster: ClusterRow,
+  { state, event }: CaseStep,
+): Promise<void> {
+  if (event === 'reopened') await reopenClusterOfCase(transaction, cluster)
+  const isClosing = state === 'resolved' || state === 'dismissed'
+  if (isClosing && cluster.state === 'open') await changeClusterState(transaction, cluster.id, 'dismissed')
 }
 
 async function applyStep(

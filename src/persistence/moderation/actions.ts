@@ -151,6 +151,14 @@ export async function markNotUndoable(db: Knex, id: number): Promise<void> {
   await db('moderation_actions').where({ id }).update({ canBeUndone: false })
 }
 
+/** A later change has overtaken the actions of a kind that are in force for a target. */
+export async function markActionsNotUndoable(
+  transaction: Knex.Transaction,
+  target: Pick<ActionRow, 'kind' | 'targetType' | 'targetGuid'>,
+): Promise<void> {
+  await transaction('moderation_actions').where(target).whereNull('undoneById').update({ canBeUndone: false })
+}
+
 /** Finds actions whose time is over. Index `moderation_actions_until`. */
 export async function findEndedActions(db: Knex, now: Date, limit: number): Promise<readonly number[]> {
   return db('moderation_actions')

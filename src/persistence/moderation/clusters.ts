@@ -339,6 +339,14 @@ export async function findLocalAuthors(
     .select('id', 'address')
 }
 
+/** Locks the cluster of a case: before the case, in the order of all changes of both. */
+export async function lockClusterOfCase(
+  transaction: Knex.Transaction,
+  caseId: number,
+): Promise<ClusterRow | undefined> {
+  return transaction('clusters').where({ caseId }).forUpdate().first()
+}
+
 /** Closes the case of a cluster, unless a moderator has closed it. */
 export async function closeCaseOfCluster(
   transaction: Knex.Transaction,
@@ -360,13 +368,27 @@ export async function closeCaseOfCluster(
   )
 }
 
-/** Opens a cluster again whose cleaning is undone. It is dismissed if there is a newer open one with its key. */
-export async function reopenCluster(transaction: Knex.Transaction, id: number): Promise<void> {
+/** Opens the case of a cluster again, if it is closed. */
+export async function reopenCaseOfCluster(
+  transaction: Knex.Transaction,
+  { caseId }: Pick<ClusterRow, 'caseId'>,
+  at: Date,
+): Promise<void> {
+  if (caseId === null) return
   await transaction.raw(
-    `update clusters set state = case
-       when exists (select from clusters as newer where newer.key = clusters.key and newer.state = 'open') then 'dismissed'
-       else 'open' end
-     where id = ? and state in ('cleaning', 'cleaned', 'restoring')`,
-    [id],
+    `with opened as (
+       update moderation_cases set state = 'open', closed_at = null, changed_at = :at, ignore_further = false
+       where id = :caseId and closed_at is not null returning id
+     )
+     insert into moderation_case_events (case_id, at, event) select id, :at, 'reopened' from opened`,
+    { caseId, at },
   )
+}
+
+/** The open cluster with this key. */
+export async function findOpenCluster(
+  transaction: Knex.Transaction,
+  key: string,
+): Promise<Pick<ClusterRow, 'id'> | undefined> {
+  return transaction('clusters').where({ key, state: 'open' }).first('id')
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { undoAction } from '../../../src/domain/moderation/actions.js'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
+import { dismissCase, reopenCase } from '../../../src/domain/moderation/change-case.js'
 import { cleanCluster } from '../../../src/domain/moderation/clusters/clean-cluster.js'
 import { cleaningTaskHandlers } from '../../../src/domain/moderation/clusters/cleaning-work.js'
 import { dismissCluster, listSpamClusters, readCluster } from '../../../src/domain/moderation/clusters/clusters.js'
@@ -11,8 +12,8 @@ import { reloadFilters } from '../../../src/domain/moderation/filters/active-fil
 import { changeFilter } from '../../../src/domain/moderation/filters/filters.js'
 import { getPersonState } from '../../../src/domain/moderation/people/people.js'
 import { setPodRule } from '../../../src/domain/moderation/pods/pod-rules.js'
-import { newGuid } from '../../../src/domain/new-guid.js'
 import { suspendAccount } from '../../../src/domain/moderation/restrict-user.js'
+import { newGuid } from '../../../src/domain/new-guid.js'
 import type { Post } from '../../../src/persistence/models/post.js'
 import { statementsDuring } from '../../support/assertions/statement-count.js'
 import { addPost } from '../../support/databases/rows.js'
@@ -108,6 +109,8 @@ describe('six people of one pod who post one link under the posts of three users
     expect(await pod.rows('notifications')).toEqual([3])
     expect(await pod.rows('filters')).toEqual([0])
     expect(await clusters()).toMatchObject([{ state: 'open' }])
+    expect(await pod.db('moderationCases')).toMatchObject([{ state: 'open', closedAt: null }])
+    expect(await pod.db('moderationCaseEvents').orderBy('id').pluck('event')).toContain('reopened')
   })
 
   it('with a common text offer a filter for the text as it is shown', async () => {
@@ -154,6 +157,45 @@ describe('six people of one pod who post one link under the posts of three users
     expect(await findClusters(pod)).toMatchObject({ opened: 0 })
     await expect(dismissCluster(pod, COMMAND_ACTOR, id, { reason })).rejects.toMatchObject({ reason: 'bad_transition' })
     expect(await pod.db('moderationCases')).toMatchObject([{ state: 'dismissed' }])
+  })
+
+  it('are open again with their case after the undo of the dismissal', async () => {
+    await comments(() => LINK)
+    await findClusters(pod)
+    const [{ id } = { id: 0 }] = await clusters()
+    const { action } = await dismissCluster(pod, COMMAND_ACTOR, id, { reason })
+
+    await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
+
+    expect([await clusters(), await pod.db('moderationCases')]).toMatchObject([
+      [{ state: 'open' }],
+      [{ state: 'open' }],
+    ])
+  })
+
+  it('are dismissed and opened again with their case, whose reopening makes the dismissal final', async () => {
+    await comments(() => LINK)
+    await findClusters(pod)
+    const [{ id, caseId } = { id: 0, caseId: 0 }] = await clusters()
+    const states = async () => [(await clusters())[0]?.state, (await pod.db('moderationCases').first('state')).state]
+
+    await dismissCase(pod, COMMAND_ACTOR, caseId ?? 0, { reason })
+    expect(await states()).toEqual(['dismissed', 'dismissed'])
+    await reopenCase(pod, COMMAND_ACTOR, caseId ?? 0, { reason })
+    expect(await states()).toEqual(['open', 'open'])
+    const { action } = await dismissCluster(pod, COMMAND_ACTOR, id, { reason })
+    await reopenCase(pod, COMMAND_ACTOR, caseId ?? 0, { reason })
+    expect(await states()).toEqual(['open', 'open'])
+    await expect(undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason })).rejects.toMatchObject({
+      reason: 'not_undoable',
+    })
+    await dismissCluster(pod, COMMAND_ACTOR, id, { reason })
+    await reopenCase(pod, COMMAND_ACTOR, caseId ?? 0, { reason })
+    await cleanCluster(pod, COMMAND_ACTOR, { id, ...only, hide: true }, { reason })
+    expect(await states()).toEqual(['cleaned', 'resolved'])
+    await expect(reopenCase(pod, COMMAND_ACTOR, caseId ?? 0, { reason })).rejects.toMatchObject({
+      reason: 'bad_transition',
+    })
   })
 
   it('arrive hidden while their cluster is open, if the pod is set so', async () => {
@@ -311,6 +353,16 @@ describe('the local authors of a cleaning with the choice `lock`', () => {
     await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
     expect([await locked(), await listBlocked()]).toEqual([[], []])
     expect(await getPersonState(pod, COMMAND_ACTOR, gus.guid)).toMatchObject({ state: 'open', restrictions: [] })
+
+    const again = await cleanCluster(withPodmin, COMMAND_ACTOR, { id, ...lock }, { reason })
+    const single = await suspendAccount(pod, COMMAND_ACTOR, gus.guid, { reason })
+    await undoAction(pod, COMMAND_ACTOR, again.action?.id ?? 0, { reason: 'A mistake' })
+    expect(await locked()).toEqual(['gus'])
+    const last = await cleanCluster(withPodmin, COMMAND_ACTOR, { id, ...lock }, { reason })
+    await undoAction(pod, COMMAND_ACTOR, single.action?.id ?? 0, { reason: 'A mistake' })
+    expect(await locked()).toEqual(['gus'])
+    await undoAction(pod, COMMAND_ACTOR, last.action?.id ?? 0, { reason: 'A mistake' })
+    expect(await locked()).toEqual([])
   })
 })
 
@@ -353,16 +405,6 @@ describe('the tick', () => {
       .update({ createdAt: new Date(Date.now() - 31 * 86_400_000) })
     await findClusters(pod)
     const [{ id } = { id: 0 }] = await clusters()
-
-    const again = await cleanCluster(withPodmin, COMMAND_ACTOR, { id, ...lock }, { reason })
-    const single = await suspendAccount(pod, COMMAND_ACTOR, gus.guid, { reason })
-    await undoAction(pod, COMMAND_ACTOR, again.action?.id ?? 0, { reason: 'A mistake' })
-    expect(await locked()).toEqual(['gus'])
-    const last = await cleanCluster(withPodmin, COMMAND_ACTOR, { id, ...lock }, { reason })
-    await undoAction(pod, COMMAND_ACTOR, single.action?.id ?? 0, { reason: 'A mistake' })
-    expect(await locked()).toEqual(['gus'])
-    await undoAction(pod, COMMAND_ACTOR, last.action?.id ?? 0, { reason: 'A mistake' })
-    expect(await locked()).toEqual([])
 
     const { authors } = await readCluster(pod, COMMAND_ACTOR, id)
 

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import type { CleaningDetails } from '../../../persistence/moderation/action-details.js'
 import type { ActionRow } from '../../../persistence/moderation/actions.js'
-import { changeClusterState, closeCaseOfCluster, reopenCluster } from '../../../persistence/moderation/clusters.js'
+import { changeClusterState, closeCaseOfCluster } from '../../../persistence/moderation/clusters.js'
 import { deleteUnchangedFilter, insertFilter } from '../../../persistence/moderation/filters.js'
 import { deleteUnchangedPodRules, lockPodRules, savePodRule } from '../../../persistence/moderation/pod-rules.js'
 import type { ModerationServices, Services } from '../../../services/services.js'
@@ -18,6 +18,7 @@ import { type ActionOptions, type ActionOutcome, auditAction, insertAction, requ
 import { cleanInOneTransaction, restoreInRequest } from './cleaning-work.js'
 import { CLEANING_TASKS, lockOpenCluster } from './clusters.js'
 import { type CleanParts, type CleanPlan, type CleanPreview, planCleaning, previewOf } from './plan-cleaning.js'
+import { reopenCleanedCluster } from './reopen-cluster.js'
 
 export interface CleanOutcome extends ActionOutcome {
   readonly preview: CleanPreview
@@ -106,11 +107,11 @@ function detailsOf(
 }
 
 /**
- * Shows what the cleaning has hidden, removes its filter and rules unless they were changed, and opens accounts and cluster again. A
- * cleaning that still runs ends. Many items and authors are released in the background, in the state "restoring".
+ * Shows what the cleaning has hidden, removes its filter and rules unless they were changed, and opens accounts, cluster and case
+ * again. A cleaning that still runs ends. Many items and authors are released in the background, in the state "restoring".
  */
 export async function undoCleaning(
-  services: Pick<Services, 'jobs'>,
+  services: Pick<Services, 'config' | 'jobs' | 'now'>,
   transaction: Knex.Transaction,
   { id, targetGuid, details, createdAt }: ActionRow,
 ): Promise<void> {
@@ -124,7 +125,7 @@ export async function undoCleaning(
   }
   const clusterId = Number(targetGuid)
   const remainingItems = await restoreInRequest(services, transaction, id)
-  if (remainingItems === 0) return reopenCluster(transaction, clusterId)
+  if (remainingItems === 0) return reopenCleanedCluster(services, transaction, clusterId)
   await changeClusterState(transaction, clusterId, 'restoring')
   const reason = 'The cleaning is undone.'
   const work = {

@@ -11,7 +11,6 @@ import {
   findLocalAuthors,
   groupContentIds,
   listCleanableItems,
-  reopenCluster,
 } from '../../../persistence/moderation/clusters.js'
 import {
   countContentOfAction,
@@ -32,6 +31,7 @@ import { followUpRestrictions } from '../follow-up-restrictions.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { lockUsersWithoutRole } from '../lock-users.js'
 import { CLEANING_TASKS } from './clusters.js'
+import { reopenCleanedCluster } from './reopen-cluster.js'
 
 type CleaningDependencies = Pick<Services, 'jobs' | 'now'>
 
@@ -174,8 +174,8 @@ export const cleaningTaskHandlers: Pick<BackgroundTaskHandlers, 'cluster.clean' 
       const done = shownRows > 0 ? shownRows : await restorePeople(services, transaction, actionIn(details))
       return { done, skipped: 0 }
     },
-    async complete(_services, transaction, { target }) {
-      await reopenCluster(transaction, Number(target))
+    async complete(services, transaction, { target }) {
+      await reopenCleanedCluster(services, transaction, Number(target))
     },
   },
 }

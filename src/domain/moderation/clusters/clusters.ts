@@ -87,7 +87,7 @@ export async function dismissCluster(
       target: { type: 'cluster', guid: String(id), label: `${kind}: ${label}` },
       reason,
       caseId: caseId ?? undefined,
-      undo: { possible: false },
+      undo: { possible: true },
     })
     await closeCaseOfCluster(transaction, cluster, { state: 'dismissed', actorId: actor.userId, at: services.now() })
     return { changed: true, action }
