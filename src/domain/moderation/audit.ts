@@ -7,6 +7,7 @@ import {
   appendAuditEntry,
   findAuditEntry,
   listAuditEntries,
+  type ReadAuditEntry,
   readAuditLog,
   verifyAuditLog,
 } from '../../persistence/moderation/audit-log.js'
@@ -60,7 +61,10 @@ export async function verifyAudit({ db }: Pick<Services, 'db'>): Promise<AuditVe
 
 export type AuditFormat = 'ndjson' | 'csv'
 
-/** Streams the whole audit log, oldest entry first. The export itself is an entry, the last one. */
+/**
+ * Streams the whole audit log, oldest entry first. The export itself is an entry, the last one. Entries on cases about the reader have
+ * only their number and hash.
+ */
 export async function exportAudit(
   services: Pick<Services, 'db' | 'requestContext' | 'now'>,
   actor: Actor,
@@ -78,16 +82,25 @@ export async function exportAudit(
       services.now(),
     ),
   )
-  return Readable.from(writeEntries(readAuditLog(services.db), format))
+  return Readable.from(writeEntries(readAuditLog(services.db, actor.personId), format))
 }
 
-async function* writeEntries(entries: AsyncIterable<AuditEntry>, format: AuditFormat): AsyncGenerator<string> {
+async function* writeEntries(entries: AsyncIterable<ReadAuditEntry>, format: AuditFormat): AsyncGenerator<string> {
   if (format === 'csv') yield `${CSV_COLUMNS.join(',')}\r\n`
-  for await (const entry of entries)
-    yield format === 'csv'
-      ? lineOf(entry)
-      : `${JSON.stringify(auditEntryFields(entry))}
-`
+  for await (const entry of entries) {
+    if (format === 'csv') yield entry.isAboutReader ? withheldLine(entry) : lineOf(entry)
+    else yield `${JSON.stringify(entry.isAboutReader ? withheldFields(entry) : auditEntryFields(entry))}\n`
+  }
+}
+
+/** The fields of an entry on a case about the reader. */
+function withheldFields(entry: AuditEntry): object {
+  const { id, hash, ...others } = auditEntryFields(entry)
+  return { id, ...Object.fromEntries(Object.keys(others).map((name) => [name, null])), hash }
+}
+
+function withheldLine({ id, hash }: AuditEntry): string {
+  return csvLine(CSV_COLUMNS.map((name) => (name === 'id' ? id : name === 'hash' ? hash.toString('hex') : null)))
 }
 
 /** The fields of an entry, as in an export. Clients and commands show the same. */

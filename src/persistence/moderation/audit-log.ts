@@ -146,10 +146,18 @@ function selectEntries(db: Knex, excludedAuthorId: ExcludedAuthor): Knex.QueryBu
   return excludedAuthorId === null ? query : query.whereRaw(IS_NOT_ABOUT_AUTHOR_SQL, [excludedAuthorId])
 }
 
+/** An entry as its reader may see it. */
+export interface ReadAuditEntry extends AuditEntry {
+  /** It is about a case on the reader: only its number and hash are shown, so that the chain stays complete. */
+  readonly isAboutReader: boolean
+}
+
 /** Reads all entries from the oldest on, in chunks, so that the log of years needs little memory. */
-export async function* readAuditLog(db: Knex): AsyncGenerator<AuditEntry> {
+export async function* readAuditLog(db: Knex, readerId: ExcludedAuthor = null): AsyncGenerator<ReadAuditEntry> {
+  const isAboutReader = readerId === null ? db.raw('false') : db.raw(`not ${IS_NOT_ABOUT_AUTHOR_SQL}`, [readerId])
   for (let last = 0; ; ) {
-    const entries: readonly AuditEntry[] = await db('audit_entries')
+    const entries: readonly ReadAuditEntry[] = await db('audit_entries')
+      .select('*', db.raw('? as "isAboutReader"', [isAboutReader]))
       .where('id', '>', last)
       .orderBy('id')
       .limit(ENTRY_BATCH_SIZE)

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { verifyAudit } from '../../../src/domain/moderation/audit.js'
 import { changeRole } from '../../../src/domain/moderation/change-role.js'
+import { warnPerson } from '../../../src/domain/moderation/people/warn-person.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
 import { type ApiPod, readAllPages, startApiPod } from '../../support/pods/api-pod.js'
 
@@ -81,6 +82,32 @@ describe('the audit log', () => {
       'id,at,actor,role,via,action,target_type,target_guid,target,reason,before,after,case_id,batch_id,undoes,actor_guid,client_id,trace_id,hash',
     )
     expect(rows.at(-1)).toMatch(new RegExp(`,audit\\.export,.*,${adm.person.guid},[^,]*,[0-9a-f]{32},[0-9a-f]{64}$`))
+  })
+
+  it('is exported without the content of entries on cases about the reader, whose number and hash stay', async () => {
+    const { gus } = await api.people('gus')
+    await api.pod.db('moderation_cases').insert({
+      targetType: 'person',
+      targetGuid: adm.person.guid,
+      authorId: adm.person.viewer.personId,
+      public: true,
+    })
+    const { id: caseId } = await api.pod.db('moderation_cases').first('id')
+    await warnPerson(api.pod, COMMAND_ACTOR, gus.guid, { reason: 'About adm', text: 'Stop', caseId })
+    const { id, hash } = await api.pod.db('audit_entries').orderBy('id', 'desc').first('id', 'hash')
+    const readLine = async (format: string) => {
+      const url = `/api/admin/v1/audit/export?format=${format}`
+      const { body } = await api.app.inject({ url, headers: { authorization: `Bearer ${adm.token}` } })
+      return body.split(/\r?\n/).find((line) => line.includes(hash.toString('hex')))
+    }
+
+    const entry = JSON.parse((await readLine('ndjson')) ?? '{}')
+    expect(Object.entries(entry).filter(([, value]) => value !== null)).toEqual([
+      ['id', id],
+      ['hash', hash.toString('hex')],
+    ])
+    expect(await readLine('csv')).toBe(`${id}${','.repeat(18)}${hash.toString('hex')}`)
+    await api.pod.db('moderation_cases').delete()
   })
 
   it('cannot be changed: the database refuses UPDATE, DELETE and TRUNCATE', async () => {
