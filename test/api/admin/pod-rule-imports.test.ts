@@ -53,6 +53,15 @@ const exported = async () =>
 const set = (domain: string, state: string) => adm.post('/pod_rules', { domain, state, reason, confirm: domain })
 
 describe('the plan of an import', () => {
+  it('skips severities that are names of the language', async () => {
+    const { body } = await plan('domain,severity\nodd.example,constructor\nodder.example,__proto__\n')
+
+    expect(body.rows).toMatchObject([
+      { domain: 'odd.example', verdict: 'skip' },
+      { domain: 'odder.example', verdict: 'skip' },
+    ])
+  })
+
   it('names the effect of each row, and changes nothing', async () => {
     await set('known.example', 'blocked')
     const own = new URL(api.pod.config.url).hostname

@@ -248,11 +248,11 @@ function parseRecords(csv: string): string[][] {
   }
 }
 
-const STATES: Readonly<Record<string, ImportRow['state']>> = {
-  suspend: 'blocked',
-  silence: 'limited',
-  limit: 'limited',
-}
+const STATES: ReadonlyMap<string, ImportRow['state']> = new Map([
+  ['suspend', 'blocked'],
+  ['silence', 'limited'],
+  ['limit', 'limited'],
+])
 const RANKS: Readonly<Record<PodRule['state'], number>> = { normal: 0, limited: 1, blocked: 2 }
 
 /** Decides about each row in the order of the list; a second row for a domain is skipped. */
@@ -272,7 +272,7 @@ function createRuleDecider(
 
   return (line) => {
     const { severity, ...values } = line
-    const state = STATES[severity] ?? null
+    const state = STATES.get(severity) ?? null
     const skipped = (fault: string): ImportRow => ({
       ...values,
       port: null,
