@@ -36,6 +36,7 @@ import {
   auditAction,
   insertAction,
   requireReason,
+  runInOneTransaction,
 } from './record-action.js'
 
 /** Restores what an action changed. The action is locked and in force. */
@@ -44,8 +45,8 @@ type Undo = (services: ModerationServices, transaction: Knex.Transaction, action
 /** The undo of each kind of action; undefined: the action is final. */
 const UNDO_OF_KIND: Readonly<Record<ActionKind, Undo | undefined>> = {
   'cluster.clean': undoCleaning,
-  'filter.apply': undoHiding,
   'cluster.dismiss': undoDismissal,
+  'filter.apply': undoHiding,
   hide: undoHiding,
   remove: undoRemoval,
   silence: undoRestriction,
@@ -132,7 +133,7 @@ export async function undoAction(
   return outcome
 }
 
-/** Undoes the actions of some kinds that are in force for a target. */
+/** Undoes the actions of some kinds that are in force for a target: all of them, or none. */
 export async function undoActionsOnTarget(
   services: ModerationServices,
   actor: Actor,
@@ -144,7 +145,12 @@ export async function undoActionsOnTarget(
       ? await findActionsRestricting(services.db, guid, kinds)
       : await findActionsInForce(services.db, { targetType: type, targetGuid: guid }, kinds)
   let hasChanged = false
-  for (const { id } of actions) hasChanged = (await undoAction(services, actor, id, options)).changed || hasChanged
+  await runInOneTransaction(services, [
+    async (scoped) => {
+      hasChanged = false
+      for (const { id } of actions) hasChanged = (await undoAction(scoped, actor, id, options)).changed || hasChanged
+    },
+  ])
   return { changed: hasChanged }
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createComment } from '../../../src/domain/interactions/comments.js'
-import { endTemporaryActions } from '../../../src/domain/moderation/actions.js'
+import { endTemporaryActions, undoActionsOnTarget } from '../../../src/domain/moderation/actions.js'
+import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { Comment } from '../../../src/persistence/models/comment.js'
 import {
@@ -270,6 +271,24 @@ describe('a locked account', () => {
     expect(await stateNow()).toBe(state)
     await undo(permanent)
     expect(await stateNow()).toBe('open')
+  })
+
+  it('and a silence are undone together, or not at all', async () => {
+    const { guid } = api.dan
+    const target = { type: 'person', guid, kinds: ['silence', 'lock'] }
+    await act(guid, 'silence')
+    await act(guid, 'lock')
+    const actions = () =>
+      api.pod.db('moderation_actions').where({ targetGuid: guid, kind: 'silence', undoneById: null })
+    await actions().update({ power: 'administration' })
+
+    const actor = { ...COMMAND_ACTOR, role: 'moderator' } as const
+    await expect(undoActionsOnTarget(api.pod, actor, target, { reason })).rejects.toMatchObject({
+      reason: 'role_needed',
+    })
+    expect((await mod.get(`/people/${guid}`)).body.state).toBe('locked')
+    expect(await undoActionsOnTarget(api.pod, COMMAND_ACTOR, target, { reason })).toEqual({ changed: true })
+    expect((await mod.get(`/people/${guid}`)).body.state).toBe('open')
   })
 
   it('without an action is locked after the undo of all actions', async () => {
