@@ -59,20 +59,33 @@ export async function deletePerson(db: Knex, personId: number, now: Date): Promi
   await purgeDeletedPosts(db)
   for (const kind of kindsWith('destroyed_in_chunks')) await destroyAll(db, kind, personId)
   for (const kind of kindsWith('deleted_in_chunks')) await deleteAll(db, kind, personId)
-  await inTransaction(db, async (transaction) => {
-    await transaction.raw(`delete from account_migrations where old_person_id = :id or new_person_id = :id`, {
-      id: personId,
-    })
-    const rows = await queryRows<{ readonly guid: string }>(
-      transaction,
-      `delete from people where id = ? and pod_id is not null returning guid`,
-      [personId],
-    )
-    await reassignGuids(
-      transaction,
-      rows.map(({ guid }) => guid),
-    )
+  await inTransaction(db, (transaction) => deletePersonRow(transaction, personId))
+}
+
+/** Deletes a person of another pod of whom `countRowsOfPerson` finds no rows, in the transaction of the caller. */
+export async function deletePersonWithoutRows(
+  transaction: Knex.Transaction,
+  personId: number,
+  now: Date,
+): Promise<void> {
+  await emptyPeople(transaction, [personId], now)
+  for (const kind of kindsWith('deleted_in_chunks')) await deleteAll(transaction, kind, personId)
+  await deletePersonRow(transaction, personId)
+}
+
+async function deletePersonRow(transaction: Knex.Transaction, personId: number): Promise<void> {
+  await transaction.raw(`delete from account_migrations where old_person_id = :id or new_person_id = :id`, {
+    id: personId,
   })
+  const rows = await queryRows<{ readonly guid: string }>(
+    transaction,
+    `delete from people where id = ? and pod_id is not null returning guid`,
+    [personId],
+  )
+  await reassignGuids(
+    transaction,
+    rows.map(({ guid }) => guid),
+  )
 }
 
 type Tables = typeof RECORD_TABLES

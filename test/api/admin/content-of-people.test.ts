@@ -142,4 +142,15 @@ describe('the purge of a person', () => {
     expect(await api.pod.db('people').where({ guid })).toEqual([])
     expect((await adm.get('/audit?action=forget')).body).toMatchObject([{ target: { label: address } }])
   })
+
+  it('that cannot be deleted is not in the audit log as forgotten', async () => {
+    const { guid, address } = await addRemotePerson(api.pod, 'nell@n.example')
+    await api.pod.db.raw('create table keeps_people (person_id bigint references people)')
+    await api.pod.db.raw('insert into keeps_people select id from people where guid = ?', [guid])
+
+    expect((await adm.post(`/people/${guid}/forget`, { reason, confirm: address })).status).not.toBe(200)
+
+    expect((await adm.get(`/audit?action=forget&target=${guid}`)).body).toEqual([])
+    await api.pod.db.raw('drop table keeps_people')
+  })
 })

@@ -5,7 +5,7 @@ import { Person } from '../../../persistence/models/person.js'
 import { Tombstone } from '../../../persistence/models/tombstone.js'
 import { countRelations } from '../../../persistence/moderation/person-relations.js'
 import { deleteContactsOfPerson, findContentToPurge } from '../../../persistence/moderation/public-content-of-person.js'
-import { countRowsOfPerson, deletePerson } from '../../../persistence/people/delete-person.js'
+import { countRowsOfPerson, deletePersonWithoutRows } from '../../../persistence/people/delete-person.js'
 import type { ModerationServices, Services } from '../../../services/services.js'
 import {
   type BackgroundTask,
@@ -64,7 +64,7 @@ export async function deletePurgedPerson(
   { confirm, ...options }: PurgePersonOptions,
 ): Promise<ActionOutcome> {
   requirePower(actor, 'administration')
-  const { id, outcome } = await inRequestTransaction(services, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const person = await lockRemotePerson(transaction, guid)
     const reason = requireReason(options)
     const [tombstones] = await transaction('tombstones').where({ deletedById: person.id }).count({ count: '*' })
@@ -75,6 +75,7 @@ export async function deletePurgedPerson(
       })
     }
     if (confirm !== person.address) throw confirmationNeeded(person, rows)
+    await deletePersonWithoutRows(transaction, person.id, services.now())
     const action = await recordAction(services, transaction, actor, {
       kind: 'forget',
       target: { type: 'person', guid, label: person.address },
@@ -83,10 +84,8 @@ export async function deletePurgedPerson(
       undo: { possible: false },
       power: 'administration',
     })
-    return { id: person.id, outcome: { changed: true, action } }
+    return { changed: true, action }
   })
-  await deletePerson(services.db, id, services.now())
-  return outcome
 }
 
 const KIND = 'person.purge' as const
