@@ -1,7 +1,12 @@
 import { type Command, Option } from 'commander'
-import { blockHost, previewDetails, previewPodRule, unblockHost } from '../../src/domain/moderation/pods/pod-rules.js'
+import {
+  blockHost,
+  previewDetails,
+  previewPodRule,
+  ruleDomainOf,
+  unblockHost,
+} from '../../src/domain/moderation/pods/pod-rules.js'
 import { previewPodPurge, purgePod } from '../../src/domain/moderation/pods/purge-pod.js'
-import type { RuleDomainInput } from '../../src/domain/moderation/pods/rule-domain.js'
 import { changePod, pausePod, readPodActivity, resumePod } from '../../src/domain/operations/pods.js'
 import { Refusal } from '../../src/domain/refusals.js'
 import { isThisPod } from '../../src/federation/discovery/pod-location.js'
@@ -158,7 +163,7 @@ async function block(
   { purge, dryRun, yes = false, reason, ...options }: BlockOptions,
 ): Promise<void> {
   if (purge && (dryRun || !yes)) await refusePurge(hostPort, options)
-  if (dryRun) return printRulePreview(domainOf(hostPort), options)
+  if (dryRun) return printRulePreview(ruleDomainOf(hostPort), options)
   const changedPod = await withPod(async (services) => {
     requireOtherPod(services, hostPort)
     await waitForQueue(services.jobs)
@@ -178,7 +183,7 @@ async function refusePurge(hostPort: PodHost, options: ActorOptions): Promise<ne
   const preview = await withPod(async (services) => {
     requireOtherPod(services, hostPort)
     const actor = await getActor(services, options, 'administration')
-    const rule = await previewPodRule(services, actor, domainOf(hostPort))
+    const rule = await previewPodRule(services, actor, ruleDomainOf(hostPort))
     return { ...previewDetails(rule), would_delete: await previewPodPurge(services, actor, hostPort) }
   })
   throw new Refusal('confirmation_needed', 'Confirm the purge.', { details: { preview } })
@@ -186,10 +191,6 @@ async function refusePurge(hostPort: PodHost, options: ActorOptions): Promise<ne
 
 function requireOtherPod({ config }: Services, hostPort: PodHost): void {
   if (isThisPod(config, hostPort)) throw new CommandError(`${formatAddressHost(hostPort)} is this pod.`)
-}
-
-function domainOf({ host, port }: PodHost): RuleDomainInput {
-  return { domain: host, port: port === 443 ? null : port }
 }
 
 async function unblock(hostPort: PodHost, { reason, ...options }: ActorOptions): Promise<void> {

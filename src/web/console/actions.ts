@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Power } from '../../domain/accounts/role-powers.js'
+import type { BackgroundTask } from '../../domain/operations/background-tasks.js'
 import type { RefusalReason } from '../../domain/refusal-reasons.js'
 import { Refusal } from '../../domain/refusals.js'
 import { pathId, pathText } from '../forms/form-fields.js'
@@ -30,17 +31,26 @@ export interface FormAction {
   readonly current?: (request: FastifyRequest) => Promise<CurrentState>
   /** The text that has to be typed if the use case needs a confirmation; undefined: it never does. */
   readonly label?: (request: FastifyRequest, preview: Preview) => string | Promise<string>
+  /** What the change does, above the counts of its preview. */
+  readonly effect?: (request: FastifyRequest) => Markup
   /** Runs the use case. A `ShowPage` that it returns is shown instead of the page of the target. */
   run(request: FastifyRequest, confirm: string | undefined, reply: FastifyReply): Promise<unknown>
 }
 
-/** The page that a form leads to, if it is not that of the target. */
+/** The page that a form leads to, if it is not that of the target, and its message, if it is not that of the action. */
 export class ShowPage {
   readonly path: string
+  readonly flash: keyof typeof FLASH_MESSAGES | undefined
 
-  constructor(path: string) {
+  constructor(path: string, flash?: keyof typeof FLASH_MESSAGES) {
     this.path = path
+    this.flash = flash
   }
+}
+
+/** The page after a change, which a task in the background does if it concerns much. */
+export function showAfterChange(path: string, task: BackgroundTask | undefined): ShowPage {
+  return new ShowPage(path, task === undefined ? undefined : 'work_started')
 }
 
 type Preview = Readonly<Record<string, unknown>>
@@ -58,8 +68,8 @@ export function addFormAction(app: FastifyInstance, action: FormAction): void {
     try {
       if (await sendIfOutdated(request, reply, pageOf(request), action.current)) return reply
       const outcome = await action.run(request, formText(request, 'confirm'), reply)
-      const page = outcome instanceof ShowPage ? outcome.path : pageOf(request)
-      return reply.redirect(withQuery(page, { flash }), 303)
+      const { path: page, flash: message } = outcome instanceof ShowPage ? outcome : new ShowPage(pageOf(request))
+      return reply.redirect(withQuery(page, { flash: message ?? flash }), 303)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       if (error.reason !== 'confirmation_needed' || action.label === undefined) {
@@ -67,7 +77,8 @@ export function addFormAction(app: FastifyInstance, action: FormAction): void {
       }
       const preview = previewIn(error)
       const label = await action.label(request, preview)
-      return sendConfirmationPage(request, reply, { title: action.title, label, preview: previewList(preview) })
+      const effects = html`${action.effect?.(request) ?? ''}${previewList(preview)}`
+      return sendConfirmationPage(request, reply, { title: action.title, label, preview: effects })
     }
   })
 }
@@ -76,7 +87,7 @@ export function addFormAction(app: FastifyInstance, action: FormAction): void {
  * Shows the form and the current state if the form is of an earlier version. Returns whether it is; never the reply, which would be
  * awaited as a promise.
  */
-export async function sendIfOutdated(
+async function sendIfOutdated(
   request: FastifyRequest,
   reply: FastifyReply,
   page: string,

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Refusal } from '../../domain/refusals.js'
 import { formText } from '../forms/form-text.js'
 import { html, type Markup } from '../pages/markup.js'
 import { stripQuery } from '../server/paths.js'
@@ -14,8 +15,10 @@ export interface Confirmation {
   readonly preview: Markup
 }
 
-export function isConfirmed(request: FastifyRequest, label: string): boolean {
-  return formText(request, 'confirm') === label
+/** Requires a confirmation that the use case does not ask for. `addFormAction` shows the preview. */
+export function requireConfirmation(confirm: string | undefined, label: string, preview: object): void {
+  if (confirm === label) return
+  throw new Refusal('confirmation_needed', `Type ${label} to confirm.`, { details: { preview } })
 }
 
 /** Shows what a dangerous change would do, and requires the label of its target. The other fields are kept. */

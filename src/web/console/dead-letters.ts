@@ -1,4 +1,4 @@
-import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
 import type { BackgroundTask } from '../../domain/operations/background-tasks.js'
 import {
   type DeadLetterView,
@@ -7,7 +7,6 @@ import {
   readDeadLetterPayload,
 } from '../../domain/operations/dead-letter-view.js'
 import {
-  countChosenDeadLetters,
   dropConfirmed,
   labelOfFilter,
   listDeadLetterPage,
@@ -24,7 +23,7 @@ import { html, type Markup } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { readTime } from '../schemas/times.js'
 import { RequestFault } from '../server/request-faults.js'
-import { isConfirmed, sendConfirmationPage } from './confirmation.js'
+import { addFormAction, showAfterChange } from './actions.js'
 import { sendConsolePage } from './console-page.js'
 import { explainFault } from './explain-fault.js'
 import { actionForm, filterForm, hiddenField, moreText, reasonField, select, textField } from './form-parts.js'
@@ -96,23 +95,36 @@ ${actionsFor(request, { id }, 'this one')}</section>`,
     })
   })
 
-  app.post('/admin/dead-letters/replay', { config, schema }, async (request, reply) => {
-    const filter = readFilter(request)
-    const reason = formText(request, 'reason')
-    const { operation: task } = await replayAudited(request.services, request.console.actor, { filter, reason })
-    return reply.redirect(`/admin/dead-letters?flash=${task === undefined ? 'replayed' : 'work_started'}`, 303)
-  })
+  addDeadLetterActions(app)
+}
 
-  app.post('/admin/dead-letters/drop', { config, schema }, async (request, reply) => {
-    const filter = readFilter(request)
-    const confirm = String(await countChosenDeadLetters(request.services, filter))
-    if (!isConfirmed(request, confirm)) {
-      const preview = html`<p>Deletes ${formatCount(Number(confirm))} dead letters: <b><bdi>${labelOfFilter(filter)}</bdi></b>. They cannot be replayed afterwards.</p>`
-      return sendConfirmationPage(request, reply, { title: 'Delete dead letters', label: confirm, preview })
-    }
-    const change = { filter, confirm, reason: formText(request, 'reason') }
-    const { operation: task } = await dropConfirmed(request.services, request.console.actor, change)
-    return reply.redirect(`/admin/dead-letters?flash=${task === undefined ? 'dropped' : 'work_started'}`, 303)
+function addDeadLetterActions(app: FastifyInstance): void {
+  const common = { power: 'administration', page: '/admin/dead-letters' } as const
+
+  addFormAction(app, {
+    ...common,
+    path: '/admin/dead-letters/replay',
+    title: 'Replay dead letters',
+    flash: 'replayed',
+    run: async (request) => {
+      const change = { filter: readFilter(request), reason: formText(request, 'reason') }
+      const { operation } = await replayAudited(request.services, request.console.actor, change)
+      return showAfterChange(common.page, operation)
+    },
+  })
+  addFormAction(app, {
+    ...common,
+    path: '/admin/dead-letters/drop',
+    title: 'Delete dead letters',
+    flash: 'dropped',
+    label: (_request, preview) => String(preview['dead_letters']),
+    effect: (request) =>
+      html`<p>Deletes the dead letters that match <b><bdi>${labelOfFilter(readFilter(request))}</bdi></b>. They cannot be replayed afterwards.</p>`,
+    run: async (request, confirm) => {
+      const change = { filter: readFilter(request), confirm, reason: formText(request, 'reason') }
+      const { operation } = await dropConfirmed(request.services, request.console.actor, change)
+      return showAfterChange(common.page, operation)
+    },
   })
 }
 

@@ -1,4 +1,4 @@
-import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
 import type { BackgroundTask } from '../../domain/operations/background-tasks.js'
 import {
   dropQuarantine,
@@ -10,7 +10,6 @@ import {
 } from '../../domain/operations/quarantine.js'
 import { Refusal } from '../../domain/refusals.js'
 import {
-  countQuarantined,
   countQuarantinedByFault,
   type QuarantinedMessage,
   type QuarantineFilter,
@@ -19,9 +18,8 @@ import { formText } from '../forms/form-text.js'
 import { html, type Markup } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { RequestFault } from '../server/request-faults.js'
-import { isConfirmed, sendConfirmationPage } from './confirmation.js'
+import { addFormAction, type FormAction, showAfterChange } from './actions.js'
 import { sendConsolePage } from './console-page.js'
-import type { FLASH_MESSAGES } from './flash-messages.js'
 import { actionForm, filterForm, hiddenField, reasonField, textField } from './form-parts.js'
 import { idNavigation, idPageIn } from './pager.js'
 import { formatBytes, formatCount, formatTime } from './quantities.js'
@@ -83,35 +81,38 @@ ${actionsFor(request, { id }, 'this one')}</section>`,
     })
   })
 
-  app.post('/admin/quarantine/replay', { config, schema }, async (request, reply) => {
-    const filter = readFilter(request)
-    const change = { ...filter, reason: formText(request, 'reason') }
-    const { operation: task } = await replayQuarantine(request.services, request.console.actor, change)
-    return reply.redirect(pathAfter('messages_replayed', task), 303)
-  })
-
-  app.post('/admin/quarantine/release', { config, schema }, async (request, reply) => {
-    const filter = readFilter(request)
-    const change = { ...filter, reason: formText(request, 'reason') }
-    const { operation: task } = await releaseQuarantine(request.services, request.console.actor, change)
-    return reply.redirect(pathAfter('messages_replayed', task), 303)
-  })
-
-  app.post('/admin/quarantine/drop', { config, schema }, async (request, reply) => {
-    const filter = readFilter(request)
-    const confirm = String(await countQuarantined(request.services.db, filter))
-    if (!isConfirmed(request, confirm)) {
-      const preview = html`<p>Deletes ${confirm} rejected messages. They cannot be replayed afterwards.</p>`
-      return sendConfirmationPage(request, reply, { title: 'Delete rejected messages', label: confirm, preview })
-    }
-    const change = { ...filter, confirm, reason: formText(request, 'reason') }
-    const { operation: task } = await dropQuarantine(request.services, request.console.actor, change)
-    return reply.redirect(pathAfter('messages_dropped', task), 303)
-  })
+  addQuarantineActions(app)
 }
 
-function pathAfter(message: keyof typeof FLASH_MESSAGES, task: BackgroundTask | undefined): string {
-  return `/admin/quarantine?flash=${task === undefined ? message : 'work_started'}`
+function addQuarantineActions(app: FastifyInstance): void {
+  const common = { power: 'administration', page: '/admin/quarantine' } as const
+
+  add('replay', { title: 'Replay rejected messages', flash: 'messages_replayed' }, replayQuarantine)
+  add('release', { title: 'Release rejected messages', flash: 'messages_replayed' }, releaseQuarantine)
+  const drop = {
+    title: 'Delete rejected messages',
+    flash: 'messages_dropped',
+    label: (_request: FastifyRequest, preview: Readonly<Record<string, unknown>>) => String(preview['messages']),
+    effect: () => html`<p>Deletes rejected messages. They cannot be replayed afterwards.</p>`,
+  } as const
+  add('drop', drop, dropQuarantine)
+
+  function add(
+    name: string,
+    action: Pick<FormAction, 'title' | 'flash' | 'label' | 'effect'>,
+    change: typeof dropQuarantine,
+  ): void {
+    addFormAction(app, {
+      ...common,
+      ...action,
+      path: `/admin/quarantine/${name}`,
+      run: async (request, confirm) => {
+        const chosen = { ...readFilter(request), confirm, reason: formText(request, 'reason') }
+        const { operation } = await change(request.services, request.console.actor, chosen)
+        return showAfterChange(common.page, operation)
+      },
+    })
+  }
 }
 
 const WORDS: Readonly<Record<string, string>> = { 'quarantine.drop': 'Deletion', 'quarantine.release': 'Release' }

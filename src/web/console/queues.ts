@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { cacheResult } from '../../concurrency/cache-result.js'
 import {
   discardJobs,
@@ -24,13 +24,12 @@ import { html, type Markup } from '../pages/markup.js'
 import type { InboundEndpoint } from '../routes/federation/inbound-endpoint.js'
 import { queryText } from '../schemas/query-text.js'
 import { RequestFault } from '../server/request-faults.js'
-import { type CurrentState, sendIfOutdated } from './actions.js'
+import { addFormAction, type CurrentState, pathWithParameters, showAfterChange } from './actions.js'
 import { lineChart } from './charts.js'
-import { isConfirmed, sendConfirmationPage } from './confirmation.js'
 import { sendConsolePage } from './console-page.js'
 import { formatCount, formatMilliseconds, formatRate, formatSeconds, formatTime } from './quantities.js'
 import { type InboundSpace, queueDetails, queuePage, queueState, versionOfQueue } from './queue-page.js'
-import { dataTable, detailList, stateBadge } from './tables.js'
+import { dataTable, stateBadge } from './tables.js'
 
 const HISTORY_FRESH_MS = 60_000
 const JOBS_OF_PAGE = 50
@@ -98,59 +97,70 @@ ${lineChart({
 }
 
 function addQueueActions(app: FastifyInstance): void {
-  add('pause', async (request, reply, name) => {
-    await pauseQueue(request.services, request.console.actor, name, changeIn(request))
-    return reply.redirect(`/admin/queues/${name}?flash=paused`, 303)
-  })
+  const common = {
+    power: 'administration',
+    page: pathWithParameters('/admin/queues/:name'),
+    current: (request: FastifyRequest) => currentQueue(request, nameIn(request)),
+  } as const
+  const confirmed = { ...common, label: nameIn } as const
 
-  add('resume', async (request, reply, name) => {
-    await resumeQueue(request.services, request.console.actor, name, changeIn(request))
-    return reply.redirect(`/admin/queues/${name}?flash=resumed`, 303)
+  addFormAction(app, {
+    ...common,
+    path: '/admin/queues/:name/pause',
+    title: 'Pause the queue',
+    flash: 'paused',
+    run: (request) => pauseQueue(...queueArguments(request), changeIn(request)),
   })
-
-  add('drain', async (request, reply, name) => {
-    if (!isConfirmed(request, name)) {
-      const preview = html`<p>The queue <b>${name}</b> accepts no jobs until it is resumed${
-        isInboundQueue(name) && ': other pods get 503 and send their messages again later'
-      }. Running and waiting jobs are finished.</p>${await jobCounts(request, name)}`
-      return sendConfirmationPage(request, reply, { title: `Drain the queue ${name}`, label: name, preview })
-    }
-    await drainQueue(request.services, request.console.actor, name, { ...changeIn(request), confirm: name })
-    return reply.redirect(`/admin/queues/${name}?flash=draining`, 303)
+  addFormAction(app, {
+    ...common,
+    path: '/admin/queues/:name/resume',
+    title: 'Resume the queue',
+    flash: 'resumed',
+    run: (request) => resumeQueue(...queueArguments(request), changeIn(request)),
   })
-
-  add('discard', async (request, reply, name) => {
-    if (!isConfirmed(request, name)) {
-      const preview = html`<p>Deletes the jobs of <b>${name}</b> that have not begun. ${
-        isInboundQueue(name) ? 'Their messages become dead letters.' : 'Jobs with an outbox row are added again.'
-      }</p>${await jobCounts(request, name)}`
-      return sendConfirmationPage(request, reply, { title: `Discard the jobs of ${name}`, label: name, preview })
-    }
-    const change = { ...changeIn(request), confirm: name }
-    const { operation: task } = await discardJobs(request.services, request.console.actor, name, change)
-    const flash = task === undefined ? 'discarded' : 'work_started'
-    return reply.redirect(`/admin/queues/${name}?flash=${flash}`, 303)
-  })
-
-  add('promote', async (request, reply, name) => {
-    const only = { name: textIn(request, 'name'), pod: textIn(request, 'pod') }
-    await promoteJobs(request.services, request.console.actor, name, { ...changeIn(request), ...only })
-    return reply.redirect(`/admin/queues/${name}?flash=promoted`, 303)
-  })
-
-  function add(
-    action: string,
-    run: (request: FastifyRequest, reply: FastifyReply, name: QueueName) => Promise<FastifyReply>,
-  ): void {
-    const options = { config: { power: 'administration' }, schema: { hide: true } } as const
-    app.post(`/admin/queues/:name/${action}`, options, async (request, reply) => {
+  addFormAction(app, {
+    ...confirmed,
+    path: '/admin/queues/:name/drain',
+    title: 'Drain the queue',
+    flash: 'draining',
+    effect: (request) => {
       const name = nameIn(request)
-      const current = () => currentQueue(request, name)
-      return (await sendIfOutdated(request, reply, `/admin/queues/${name}`, current))
-        ? reply
-        : run(request, reply, name)
-    })
-  }
+      return html`<p>The queue <b>${name}</b> accepts no jobs until it is resumed${
+        isInboundQueue(name) && ': other pods get 503 and send their messages again later'
+      }. Running and waiting jobs are finished.</p>`
+    },
+    run: (request, confirm) => drainQueue(...queueArguments(request), { ...changeIn(request), confirm }),
+  })
+  addFormAction(app, {
+    ...confirmed,
+    path: '/admin/queues/:name/discard',
+    title: 'Discard the jobs',
+    flash: 'discarded',
+    effect: (request) => {
+      const name = nameIn(request)
+      return html`<p>Deletes the jobs of <b>${name}</b> that have not begun. ${
+        isInboundQueue(name) ? 'Their messages become dead letters.' : 'Jobs with an outbox row are added again.'
+      }</p>`
+    },
+    run: async (request, confirm) => {
+      const { operation } = await discardJobs(...queueArguments(request), { ...changeIn(request), confirm })
+      return showAfterChange(common.page(request), operation)
+    },
+  })
+  addFormAction(app, {
+    ...common,
+    path: '/admin/queues/:name/promote',
+    title: 'Promote the jobs',
+    flash: 'promoted',
+    run: (request) => {
+      const only = { name: textIn(request, 'name'), pod: textIn(request, 'pod') }
+      return promoteJobs(...queueArguments(request), { ...changeIn(request), ...only })
+    },
+  })
+}
+
+function queueArguments(request: FastifyRequest) {
+  return [request.services, request.console.actor, nameIn(request)] as const
 }
 
 function changeIn(request: FastifyRequest): QueueChange {
@@ -173,16 +183,6 @@ async function requireQueue(request: FastifyRequest, name: QueueName): Promise<Q
   const queue = await findQueue(request.services, name)
   if (queue === undefined) throw new RequestFault(503, 'The queue is unavailable.')
   return queue
-}
-
-/** The jobs that a change concerns. */
-async function jobCounts(request: FastifyRequest, name: QueueName): Promise<Markup> {
-  const queue = await requireQueue(request, name)
-  return detailList([
-    ['Waiting', formatCount(queue.waiting)],
-    ['Running', formatCount(queue.active)],
-    ['Delayed', formatCount(queue.delayed)],
-  ])
 }
 
 async function readInboundSpace(services: Services, { packing }: InboundEndpoint): Promise<InboundSpace> {

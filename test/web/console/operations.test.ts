@@ -153,7 +153,8 @@ describe('dead letters', () => {
     await console.pod.db('outbox').update({ failedAt: new Date() })
     await adm.visit('/admin/dead-letters?queue=inbound')
     await adm.submit({ reason: 'a test' }, '/admin/dead-letters/drop')
-    expect(adm.page.body).toContain('Deletes 1 dead letters: <b><bdi>inbound</bdi></b>')
+    expect(adm.page.body).toContain('Deletes the dead letters that match <b><bdi>inbound</bdi></b>')
+    expect(adm.page.body).toContain('<dt>Dead letters</dt><dd><bdi>1</bdi>')
     await adm.submit({ confirm: 'inbound' }, '/admin/dead-letters/drop')
     expect(adm.page.statusCode).toBe(422)
     await adm.submit({ confirm: '1' }, '/admin/dead-letters/drop')
@@ -290,12 +291,15 @@ describe('pods', () => {
 
   it('are blocked by a moderator who has typed the name', async () => {
     const mod = await console.signedIn('mod')
-    await addRemotePerson(console.pod, 'eve@evil.example')
+    const eve = await addRemotePerson(console.pod, 'eve@evil.example')
+    const { id: userId } = await console.pod.db('users').first('id')
+    await console.pod.db('contacts').insert({ userId, personId: eve.id, receiving: true })
     const page = await mod.visit('/admin/pods/evil.example')
     expect(page.body).not.toContain('/sleep')
 
     await mod.submit({ reason: 'spam' }, '/admin/pods/evil.example/block')
-    expect(mod.page.body).toContain('1 known people')
+    for (const count of ['People', 'Local followers', 'Contacts'])
+      expect(mod.page.body).toContain(`<dt>${count}</dt><dd><bdi>1</bdi>`)
     await mod.submit({ confirm: 'evil.example' }, '/admin/pods/evil.example/block')
     expect(mod.page.body).toContain('<h1>evil.example: blocked</h1>')
     await mod.submit({ reason: 'over' }, '/admin/pods/evil.example/unblock')

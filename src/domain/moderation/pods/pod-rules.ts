@@ -216,9 +216,14 @@ export async function blockHost(
   { host, port }: PodHost,
   { isConfirmed, ...options }: ActionOptions & { readonly isConfirmed: boolean },
 ): Promise<PodRuleOutcome> {
-  const rule = { domain: host, port: port === 443 ? null : port, state: 'blocked' } as const
+  const rule = { ...ruleDomainOf({ host, port }), state: 'blocked' } as const
   const confirm = isConfirmed ? readRuleDomain(services.config, rule).domain : undefined
   return setPodRule(services, actor, rule, { ...options, confirm })
+}
+
+/** The domain of the rule that `blockHost` makes. */
+export function ruleDomainOf({ host, port }: PodHost): RuleDomainInput {
+  return { domain: host, port: port === 443 ? null : port }
 }
 
 /** Ends the block of a host: deletes its own rule, and creates an exception if a wider rule still blocks it. */

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { MODERATION_LIMITS } from '../../../domain/moderation/limits.js'
+import { previewDetails, previewPodRule, ruleDomainOf } from '../../../domain/moderation/pods/pod-rules.js'
 import {
   changePod,
   listPods,
@@ -23,10 +24,10 @@ import { formatAddressHost } from '../../../protocol/address.js'
 import { formTime, pathText } from '../../forms/form-fields.js'
 import { formText } from '../../forms/form-text.js'
 import { listNavigation } from '../../pages/list-navigation.js'
-import { html, type Markup } from '../../pages/markup.js'
+import { html } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
-import { addFormAction, type CurrentState, type FormAction, pathWithParameters, sendIfOutdated } from '../actions.js'
-import { isConfirmed, sendConfirmationPage } from '../confirmation.js'
+import { addFormAction, type CurrentState, type FormAction, pathWithParameters } from '../actions.js'
+import { requireConfirmation } from '../confirmation.js'
 import { sendConsolePage } from '../console-page.js'
 import { buildChoices, filterForm, select, textField } from '../form-parts.js'
 import { pageNumberIn } from '../pager.js'
@@ -99,31 +100,37 @@ ${listCard(podTable(items, request.services.now()), {
   addConfirmed('sleep', power, {
     title: 'Put the pod to sleep',
     flash: 'asleep',
-    preview: ({ waiting }) =>
-      html`<p>Gives up ${formatCount(waiting)} waiting deliveries to the pod, and stores none until it responds again.</p>`,
+    effect: () => html`<p>Gives up the waiting deliveries to the pod, and stores none until it responds again.</p>`,
+    preview: async (_request, { waiting }) => ({ deliveries_waiting: waiting }),
   })
   addConfirmed('block', 'moderation', {
     title: 'Block the pod',
     flash: 'blocked',
-    preview: ({ people, waiting }) =>
-      html`<p>This pod stops sending to the pod and fetching from it, messages of its ${formatCount(people)} known people are dropped, and ${formatCount(waiting)} waiting deliveries are given up.</p>`,
+    effect: () =>
+      html`<p>This pod stops sending to the pod and fetching from it, messages of its people are dropped, and waiting deliveries are given up. Contacts there become inactive.</p>`,
+    preview: async (request, pod) =>
+      previewDetails(await previewPodRule(request.services, request.console.actor, ruleDomainOf(pod))),
   })
 
   /** The console requires a confirmation even if the use case does not. */
   function addConfirmed(
     name: PodAction,
     needed: FormAction['power'],
-    { title, flash, preview }: { title: string; flash: string; preview: (pod: KnownPod) => Markup },
+    { preview, ...action }: Pick<FormAction, 'title' | 'flash' | 'effect'> & { readonly preview: PreviewOfPod },
   ): void {
-    app.post(`/admin/pods/:host/${name}`, { config: { power: needed }, schema }, async (request, reply) => {
-      if (await sendIfOutdated(request, reply, pageOfPod(request), currentPod)) return reply
-      const { pod } = await podIn(request)
-      const label = formatAddressHost(pod)
-      if (!isConfirmed(request, label)) {
-        return sendConfirmationPage(request, reply, { title, label, preview: preview(pod) })
-      }
-      await changeTo(name)(request, pod)
-      return reply.redirect(`/admin/pods/${encodeURIComponent(label)}?flash=${flash}`, 303)
+    addFormAction(app, {
+      ...action,
+      power: needed,
+      path: `/admin/pods/:host/${name}`,
+      page: pageOfPod,
+      current: currentPod,
+      label: async (request) => formatAddressHost((await podIn(request)).pod),
+      run: async (request, confirm) => {
+        const { pod } = await podIn(request)
+        const label = formatAddressHost(pod)
+        if (confirm !== label) requireConfirmation(confirm, label, await preview(request, pod))
+        await changeTo(name)(request, pod)
+      },
     })
   }
 
@@ -143,6 +150,8 @@ ${listCard(podTable(items, request.services.now()), {
 }
 
 const pageOfPod = pathWithParameters('/admin/pods/:host')
+
+type PreviewOfPod = (request: FastifyRequest, pod: KnownPod) => Promise<object>
 
 type RunOnPod = (request: FastifyRequest, pod: KnownPod) => Promise<unknown>
 
