@@ -36,7 +36,7 @@ export interface Services {
 }
 
 /** Services for actions of moderators and admins. A use case that needs other services names its own set. */
-export type ModerationServices = Pick<Services, 'config' | 'db' | 'requestContext' | 'jobs' | 'log' | 'now'>
+export type ModerationServices = Pick<Services, 'config' | 'db' | 'requestContext' | 'jobs' | 'locales' | 'log' | 'now'>
 
 /** Services for changes of queues, dead letters and the quarantine. */
 export type OperationsServices = Pick<Services, 'db' | 'requestContext' | 'jobs' | 'log' | 'now'>

@@ -1,4 +1,5 @@
 import { noticeSentence } from '../../domain/moderation/notices/send-notice.js'
+import { inEnglish } from '../../languages/locales.js'
 import type { UserNotice } from '../../persistence/moderation/user-notices.js'
 
 export function presentUserNotice({ id, kind, text, targetType, targetGuid, ...notice }: UserNotice) {
@@ -6,7 +7,7 @@ export function presentUserNotice({ id, kind, text, targetType, targetGuid, ...n
   return {
     id,
     kind,
-    title: noticeSentence(kind, target),
+    title: noticeSentence(inEnglish, { kind, targetType }),
     text,
     target: target ?? null,
     contacts_lost: notice.lostContacts,

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
+import { noticeSentence } from '../../domain/moderation/notices/send-notice.js'
 import {
   confirmUserNotices,
   exportLostContacts,
@@ -68,12 +69,6 @@ function noticeEntry(t: Translate, notice: UserNotice): Markup {
   return html`<li><div><p>${confirmedAt === null ? translateMarkup(t, 'notices.new', { sentence }) : sentence}</p>
 ${text !== '' && html`<p class="text"><bdi>${text}</bdi></p>`}
 <p class="soft small">${dayHtml(t, createdAt)}</p></div></li>\n`
-}
-
-function noticeSentence(t: Translate, { kind, targetType }: UserNotice): string {
-  if (kind === 'warning' || kind === 'contacts_lost') return t(`notices.${kind}`)
-  const target = targetType === 'post' || targetType === 'comment' ? targetType : 'content'
-  return t(`notices.${target}_${kind === 'content_hidden' ? 'hidden' : 'removed'}`)
 }
 
 function lostContacts(t: Translate, contacts: readonly LostContact[]): Markup {

@@ -169,6 +169,12 @@ describe('a warning', () => {
     const [message] = (await carol.get(`/conversations/${conversation.guid}/messages`)).body
     expect(message).toMatchObject({ author: { network_id: api.dan.address }, body: expect.stringContaining(text) })
     expect((await mod.get(`/people/${carol.guid}`)).body.warnings).toBe(1)
+    await User.query(api.pod.db).findById(carol.viewer.userId).patch({ language: 'de' })
+    await mod.post(`/people/${carol.guid}/warn`, { reason, text })
+    const [german] = (await carol.get('/conversations')).body
+    expect(german.subject).toBe(`Eine Mitteilung der Moderation von ${api.pod.config.host}`)
+    const [later] = (await carol.get(`/conversations/${german.guid}/messages`)).body
+    expect(later.body).toBe(`Die Moderation dieses Pods verwarnt dich.\n\n${text}`)
     expect((await api.alice.get('/user/notices')).body).toEqual([])
     expect((await mod.post(`/people/${adm.person.guid}/warn`, { reason, text })).body).toMatchObject({ code: 403 })
   })

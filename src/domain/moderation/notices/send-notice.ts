@@ -1,11 +1,12 @@
 import type { Knex } from 'knex'
+import type { Translate } from '../../../languages/translate.js'
 import { User } from '../../../persistence/models/user.js'
 import { insertNotice, type UserNotice } from '../../../persistence/moderation/user-notices.js'
 import type { Services } from '../../../services/services.js'
 import { beginConversation } from '../../conversations/begin-conversation.js'
 import { enqueueAccountMail } from '../../mail/enqueue-mail.js'
 
-export type NoticeDependencies = Pick<Services, 'config' | 'jobs' | 'now'>
+export type NoticeDependencies = Pick<Services, 'config' | 'jobs' | 'locales' | 'now'>
 
 interface NewNotice {
   readonly kind: Exclude<UserNotice['kind'], 'contacts_lost'>
@@ -17,8 +18,8 @@ interface NewNotice {
 }
 
 /**
- * Stores a notice for a local user, sends a mail without its text, and begins a conversation from the podmin account if there is one.
- * Names no moderator.
+ * Stores a notice for a local user, sends a mail without its text, and begins a conversation from the podmin account if there is one, in
+ * the language of the user. Names no moderator.
  */
 export async function sendNotice(
   services: NoticeDependencies,
@@ -33,11 +34,13 @@ export async function sendNotice(
   if (podmin?.person === undefined || podmin.id === userId) return
   const user = await User.query(transaction).findById(userId).withGraphFetched('person').throwIfNotFound()
   if (user.person === undefined) return
+  const t = services.locales.translator(user.language)
+  const sentence = noticeSentence(t, { kind, targetType: target?.type })
   await beginConversation(services, transaction, podmin.person, {
     recipients: [user.person],
-    subject: 'A notice from the moderators',
+    subject: t('mail.moderation_notice.subject', { pod: services.config.host }),
     createdAt,
-    text: `${noticeSentence(kind, target)}${text === '' ? '' : `\n\n${text}`}`,
+    text: text === '' ? sentence : `${sentence}\n\n${text}`,
   })
 }
 
@@ -53,18 +56,11 @@ export async function findPodmin(
 }
 
 /** The notice in words, for people and for clients that do not know the kind. */
-export function noticeSentence(kind: UserNotice['kind'], target?: { readonly type: string }): string {
-  const single =
-    target?.type === 'comment' ? 'One of your comments' : target?.type === 'post' ? 'One of your posts' : undefined
-  const [subject, verb] = single === undefined ? ['Posts and comments of yours', 'were'] : [single, 'was']
-  switch (kind) {
-    case 'warning':
-      return 'The moderators of this pod have sent you a warning.'
-    case 'content_hidden':
-      return `${subject} ${verb} hidden by the moderators of this pod. Only you can still read ${verb === 'was' ? 'it' : 'them'}.`
-    case 'content_removed':
-      return `${subject} ${verb} removed by the moderators of this pod.`
-    case 'contacts_lost':
-      return 'This pod has blocked another pod. You have lost your contacts there.'
-  }
+export function noticeSentence(
+  t: Translate,
+  { kind, targetType }: { readonly kind: UserNotice['kind']; readonly targetType?: string | null | undefined },
+): string {
+  if (kind === 'warning' || kind === 'contacts_lost') return t(`notices.${kind}`)
+  const target = targetType === 'post' || targetType === 'comment' ? targetType : 'content'
+  return t(`notices.${target}_${kind === 'content_hidden' ? 'hidden' : 'removed'}`)
 }
