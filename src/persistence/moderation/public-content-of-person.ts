@@ -4,6 +4,7 @@ import type { TargetType } from '../../protocol/entities/retraction.js'
 import { queryRow, queryRows } from '../database/database.js'
 import { SENT_PUBLICLY_SQL } from '../posts/visibility.js'
 import { RECORD_TABLES } from '../sql/record-tables.js'
+import { countUpTo } from './pod-preview.js'
 
 export interface ContentOfPerson {
   readonly type: 'post' | 'comment'
@@ -54,15 +55,15 @@ function nextCursor(
   return comment === undefined ? before : { ...before, afterPostId: comment.postId, afterId: comment.id }
 }
 
+/** Counts the public posts and comments of a person. Each count ends at one more than the bound of previews. */
 export async function countPublicContent(db: Knex, personId: number): Promise<number> {
-  const content = await queryRow<{ readonly count: number }>(
+  const content = await queryRow<{ readonly posts: number; readonly comments: number }>(
     db,
-    `select (select count(*) from posts where author_id = :personId and ${SENT_PUBLICLY_SQL})
-       + (select count(*) from comments join posts on posts.id = post_id where comments.author_id = :personId and ${SENT_PUBLICLY_SQL})
-       as count`,
+    `select ${countUpTo(`select from posts where author_id = :personId and ${SENT_PUBLICLY_SQL}`)} as posts,
+       ${countUpTo(`select from comments join posts on posts.id = post_id where comments.author_id = :personId and ${SENT_PUBLICLY_SQL}`)} as comments`,
     { personId },
   )
-  return Number(content.count)
+  return content.posts + content.comments
 }
 
 const COMMENTS_SQL = `

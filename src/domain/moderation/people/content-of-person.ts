@@ -12,6 +12,7 @@ import {
   lockAction,
 } from '../../../persistence/moderation/actions.js'
 import { hideContentRows, showContentOfAction } from '../../../persistence/moderation/hidden-content.js'
+import { type BoundedCount, boundedCounts } from '../../../persistence/moderation/pod-preview.js'
 import {
   countPublicContent,
   FIRST_CONTENT_CURSOR,
@@ -91,7 +92,7 @@ async function startChange(
     const label = user?.username ?? person.address
     if (kind === 'remove_content' && confirm !== label) {
       throw new Refusal('confirmation_needed', `Set confirm to ${label} to remove all public posts and comments.`, {
-        details: { preview: { posts_and_comments: total } },
+        details: { preview: boundedTotal(total) },
       })
     }
     const loses = kind === 'remove_content' ? { loses: 'Retractions by local people.' } : {}
@@ -102,7 +103,7 @@ async function startChange(
       caseId: options.caseId,
       undo: { possible: true, ...loses },
       power,
-      after: { posts_and_comments: total },
+      after: boundedTotal(total),
       details: {
         userId: user?.id ?? null,
         personId: person.id,
@@ -117,6 +118,10 @@ async function startChange(
     const work = { kind: OPERATION_OF[kind], target: String(action.id), total, reason }
     return { changed: true, action, operation: await startBackgroundTask(services, transaction, actor, work) }
   })
+}
+
+function boundedTotal(total: number): { readonly posts_and_comments: BoundedCount } {
+  return boundedCounts({ posts_and_comments: total })
 }
 
 /** Shows the content in chunks. Retracted content is not restored. */
