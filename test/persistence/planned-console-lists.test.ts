@@ -9,7 +9,8 @@ import { listAuditEntries } from '../../src/persistence/moderation/audit-log.js'
 import { listCases } from '../../src/persistence/moderation/cases.js'
 import { listClusters } from '../../src/persistence/moderation/clusters.js'
 import { listPersonRecords } from '../../src/persistence/moderation/people-records.js'
-import { listPodPage, POD_SORTS } from '../../src/persistence/operations/pod-lists.js'
+import { listPodPage, listUndelivered, POD_SORTS } from '../../src/persistence/operations/pod-lists.js'
+import { listKnownPods } from '../../src/persistence/outbound/known-pods.js'
 import { openTestDatabase } from '../support/databases/test-database.js'
 
 const MANY = 20_000
@@ -77,6 +78,26 @@ it.each(POD_SORTS.filter((sort) => sort === 'host' || sort === 'failures'))(
     expect(scanned).not.toContain('people')
   },
 )
+
+it('a pod is read without counting all of its people and deliveries', async () => {
+  const hostPort = { host: 'p1.example', port: 443 }
+  const { result, scanned } = await scannedBy(() => listKnownPods(db, { hostPort, maxCounted: 100 }))
+
+  expect(result).toMatchObject([{ people: 101, waiting: 101, dead: 0 }])
+  expect(await listKnownPods(db, { hostPort })).toMatchObject([{ people: MANY + MANY / 500, waiting: 200 }])
+  expect(scanned).not.toContain('deliveries')
+})
+
+it('the latest undelivered messages to a pod are read without its other deliveries', async () => {
+  await db.raw(`update deliveries set state = 'dead', died_at = now() where pod_id = 1 and message_id <= 100`)
+  const latest = await db('deliveries').where({ podId: 1 }).orderBy('id', 'desc').limit(20).select('createdAt')
+  const { result, reads } = await scannedBy(() => listUndelivered(db, 1, 20))
+
+  expect(result).toMatchObject(latest)
+  expect(reads).toContain('deliveries_dead_of_pod')
+  expect(reads).toContain('deliveries_line')
+  await db('deliveries').where({ podId: 1 }).update({ state: 'waiting', diedAt: null })
+})
 
 it('a pod shows the time of its oldest waiting delivery of any priority, and its dead ones', async () => {
   const pods = await listPodPage(db, { q: 'p1.example', sort: 'host' }, { offset: 0, limit: 50 })

@@ -9,6 +9,7 @@ import {
   type ListedPod,
   listPodErrors,
   listPodPage,
+  MAX_COUNTED,
   type PodError,
   type PodExchange,
   type PodListFilter,
@@ -57,14 +58,20 @@ export async function listPods(
 }
 
 /** Finds a known pod by its host, with the port if it is not 443. */
-export async function readPod({ db }: Pick<Services, 'db'>, actor: Actor, name: string): Promise<PodWithRules> {
+export async function findPod({ db }: Pick<Services, 'db'>, actor: Actor, name: string): Promise<KnownPod> {
   requirePower(actor, 'moderation')
   const [, host, digits = '443'] = /^([^/?#\s]{1,255}?)(?::([0-9]{1,5}))?$/.exec(name) ?? []
   const hostPort = { host: host?.toLowerCase() ?? '', port: Number(digits) }
-  const [pod] = hostPort.port > 65_535 ? [] : await listKnownPods(db, { hostPort })
+  const [pod] = hostPort.port > 65_535 ? [] : await listKnownPods(db, { hostPort, maxCounted: MAX_COUNTED })
   if (pod === undefined) throw new Refusal('pod_not_found', 'No pod at this host is known.')
+  return pod
+}
+
+/** Finds a known pod with all that its page shows. */
+export async function readPod({ db }: Pick<Services, 'db'>, actor: Actor, name: string): Promise<PodWithRules> {
+  const pod = await findPod({ db }, actor, name)
   const [rules, activity, exchange, errors] = await Promise.all([
-    listRulesOfHost(db, hostPort),
+    listRulesOfHost(db, pod),
     readPodActivity({ db }, pod.id),
     readPodExchange(db, pod.id),
     listPodErrors(db, pod.id),

@@ -3,7 +3,7 @@ import { queryRow, queryRows, queryUnprepared } from '../database/database.js'
 import type { PodCheckStatus } from '../models/remote-pod.js'
 import { POD_IS_ASLEEP_SQL, POD_IS_PROVEN_SQL } from '../outbound/delivery-conditions.js'
 import { DELIVERY_PRIORITY } from '../outbound/delivery-priority.js'
-import { POD_LIST_CONDITIONS } from '../outbound/known-pods.js'
+import { DEAD_OF_POD_SQL, POD_LIST_CONDITIONS } from '../outbound/known-pods.js'
 import { escapeLike } from '../sql/escape-like.js'
 
 /** Counts stop here: a list must not count a million rows. */
@@ -83,10 +83,6 @@ export async function listPodPage(
   )
 }
 
-/** The order makes PostgreSQL use the index of the dead deliveries of one pod; other indexes have all pods. */
-const DEAD_OF_POD_SQL = `
-  select from deliveries where deliveries.pod_id = pods.id and state = 'dead' order by died_at desc, id desc`
-
 /**
  * Returns the time of the oldest waiting delivery. Within a priority this is the first one, so that one row of the index
  * `deliveries_line` is read for each priority, with any number of waiting deliveries.
@@ -144,20 +140,32 @@ export interface UndeliveredMessage {
   readonly dueAt: Date
 }
 
-/** Undelivered messages to a pod, the latest first; of private ones only the kind. */
+/**
+ * The latest waiting deliveries to a pod and those given up last, the latest first; of private messages only the kind. Reads the returned
+ * number of rows of the index `deliveries_line` for each priority, and of `deliveries_dead_of_pod`.
+ */
 export async function listUndelivered(db: Knex, podId: number, limit: number): Promise<readonly UndeliveredMessage[]> {
-  return queryRows<UndeliveredMessage>(
-    db,
-    `select messages.record, messages.verb, messages.guid, deliveries.state, deliveries.attempts,
-       deliveries.last_fault as fault, deliveries.last_status as status, deliveries.created_at as "createdAt",
-       deliveries.due_at as "dueAt"
-     from deliveries join outbound_messages as messages on messages.id = deliveries.message_id
-     where deliveries.pod_id = ?
-     -- By the expression, the planner does not read the deliveries of other pods in the order of their ids.
-     order by deliveries.id + 0 desc limit ?`,
-    [podId, limit],
-  )
+  return queryRows<UndeliveredMessage>(db, UNDELIVERED_SQL, { podId, limit })
 }
+
+const UNDELIVERED_SQL = `
+  with latest as (
+    select waiting.id from unnest(array[${Object.values(DELIVERY_PRIORITY).join(', ')}]) as ranks(priority), lateral (
+      select id from deliveries
+      where deliveries.pod_id = :podId and deliveries.priority = ranks.priority and state = 'waiting'
+      order by id desc limit :limit
+    ) as waiting
+    union all
+    select id from (
+      select id from deliveries where deliveries.pod_id = :podId and state = 'dead' order by died_at desc, id desc limit :limit
+    ) as dead
+  )
+  select messages.record, messages.verb, messages.guid, deliveries.state, deliveries.attempts,
+    deliveries.last_fault as fault, deliveries.last_status as status, deliveries.created_at as "createdAt",
+    deliveries.due_at as "dueAt"
+  from (select id from latest order by id desc limit :limit) as shown
+  join deliveries using (id) join outbound_messages as messages on messages.id = deliveries.message_id
+  order by deliveries.id desc`
 
 export interface PodError {
   readonly at: Date

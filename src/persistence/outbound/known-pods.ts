@@ -36,6 +36,8 @@ export interface KnownPod {
 export interface KnownPodFilter {
   readonly hostPort?: PodHost
   readonly state?: keyof typeof POD_LIST_CONDITIONS
+  /** Each count ends at one more than this. Without it, all rows are counted: a request must not do that. */
+  readonly maxCounted?: number
 }
 
 /** SQL conditions of the states that lists of pods can be filtered by. */
@@ -48,8 +50,17 @@ export const POD_LIST_CONDITIONS = {
   offline: `pods.offline_since is not null`,
 } as const
 
+/** The order makes PostgreSQL use the index of the dead deliveries of one pod; other indexes have all pods. */
+export const DEAD_OF_POD_SQL = `
+  select from deliveries where deliveries.pod_id = pods.id and state = 'dead' order by died_at desc, id desc`
+
 /** Lists pods by host. */
-export async function listKnownPods(db: Knex, { hostPort, state }: KnownPodFilter = {}): Promise<readonly KnownPod[]> {
+export async function listKnownPods(
+  db: Knex,
+  { hostPort, state, maxCounted }: KnownPodFilter = {},
+): Promise<readonly KnownPod[]> {
+  const count = (rows: string) =>
+    `(select count(*)::integer from (${rows} ${maxCounted === undefined ? '' : 'limit :limit'}) as counted)`
   return queryRows<KnownPod>(
     db,
     `select pods.id, pods.host, pods.port, pods.status, pods.last_error as "lastError", pods.software,
@@ -57,18 +68,18 @@ export async function listKnownPods(db: Knex, { hostPort, state }: KnownPodFilte
        pods.offline_since as "offlineSince", pods.last_success_at as "lastSuccessAt", pods.checked_at as "checkedAt",
        pods.blocked_at as "blockedAt", pods.limited_at as "limitedAt", pods.paused_until as "pausedUntil", pods.skipped_deliveries as "skippedDeliveries", pods.probe,
        ${POD_IS_PROVEN_SQL} as "isProven", ${POD_IS_ASLEEP_SQL} as asleep,
-       (select count(*) from people where people.pod_id = pods.id) as people,
-       counted.waiting,
-       counted.dead
+       ${count('select from people where people.pod_id = pods.id')} as people,
+       ${count(`select from deliveries where deliveries.pod_id = pods.id and state = 'waiting'`)} as waiting,
+       ${count(DEAD_OF_POD_SQL)} as dead
      from pods
-     left join lateral (
-       select count(*) filter (where state = 'waiting') as waiting, count(*) filter (where state = 'dead') as dead
-       from deliveries where deliveries.pod_id = pods.id
-     ) as counted on true
      where ${state === undefined ? 'true' : POD_LIST_CONDITIONS[state]}
        and (cast(:host as text) is null or (pods.host = :host and pods.port = :port))
      order by pods.host, pods.port`,
-    { host: hostPort?.host ?? null, port: hostPort?.port ?? null },
+    {
+      host: hostPort?.host ?? null,
+      port: hostPort?.port ?? null,
+      ...(maxCounted !== undefined && { limit: maxCounted + 1 }),
+    },
   )
 }
 

@@ -3,9 +3,9 @@ import { MODERATION_LIMITS } from '../../../domain/moderation/limits.js'
 import { previewDetails, previewPodRule, ruleDomainOf } from '../../../domain/moderation/pods/pod-rules.js'
 import {
   changePod,
+  findPod,
   listPods,
   type PodAction,
-  type PodWithRules,
   pausePod,
   readPod,
   resumePod,
@@ -67,7 +67,7 @@ ${listCard(podTable(items, request.services.now()), {
   })
 
   app.get('/admin/pods/:host', { config, schema }, async (request, reply) => {
-    const podWithRules = await podIn(request)
+    const podWithRules = await readPod(request.services, request.console.actor, pathText(request, 'host'))
     const undeliveredMessages = await listUndelivered(request.services.db, podWithRules.pod.id, DELIVERIES_SHOWN)
     return sendConsolePage(request, reply, podPage(request, podWithRules, undeliveredMessages))
   })
@@ -78,7 +78,7 @@ ${listCard(podTable(items, request.services.now()), {
       path: `/admin/pods/:host/${name}`,
       page: pageOfPod,
       current: currentPod,
-      run: async (request) => run(request, (await podIn(request)).pod),
+      run: async (request) => run(request, await podIn(request)),
     })
   const power = 'administration'
 
@@ -124,9 +124,9 @@ ${listCard(podTable(items, request.services.now()), {
       path: `/admin/pods/:host/${name}`,
       page: pageOfPod,
       current: currentPod,
-      label: async (request) => formatAddressHost((await podIn(request)).pod),
+      label: async (request) => formatAddressHost(await podIn(request)),
       run: async (request, confirm) => {
-        const { pod } = await podIn(request)
+        const pod = await podIn(request)
         const label = formatAddressHost(pod)
         if (confirm !== label) requireConfirmation(confirm, label, await preview(request, pod))
         await changeTo(name)(request, pod)
@@ -135,7 +135,7 @@ ${listCard(podTable(items, request.services.now()), {
   }
 
   async function currentPod(request: FastifyRequest): Promise<CurrentState> {
-    const { pod } = await podIn(request)
+    const pod = await podIn(request)
     return { version: versionOfPod(pod), state: podState(pod, request.services.now()) }
   }
 
@@ -144,8 +144,8 @@ ${listCard(podTable(items, request.services.now()), {
       changePod(request.services, request.console.actor, action, { id, host, port, ...reasonIn(request) })
   }
 
-  function podIn(request: FastifyRequest): Promise<PodWithRules> {
-    return readPod(request.services, request.console.actor, pathText(request, 'host'))
+  function podIn(request: FastifyRequest): Promise<KnownPod> {
+    return findPod(request.services, request.console.actor, pathText(request, 'host'))
   }
 }
 

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox, TypeBoxTypeProvider } from '@fastify/ty
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { Actor } from '../../../domain/moderation/actor.js'
-import { changePod, listPods, pausePod, readPod, resumePod } from '../../../domain/operations/pods.js'
+import { changePod, findPod, listPods, pausePod, readPod, resumePod } from '../../../domain/operations/pods.js'
 import { probePodForAdmin } from '../../../federation/discovery/scheduled-pod-checks.js'
 import { POD_LIST_FILTERS, POD_SORTS } from '../../../persistence/operations/pod-lists.js'
 import type { KnownPod } from '../../../persistence/outbound/known-pods.js'
@@ -57,7 +57,8 @@ export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getPod',
         tags,
         summary: 'Read a known pod',
-        description: 'With its health, and the rules for its host: the first one counts.',
+        description:
+          'With its health, and the rules for its host: the first one counts. Counts above 10 000 are 10 001.',
         params,
         response: { 200: refTo(PodSchema, 'The pod.') },
       },
@@ -95,7 +96,7 @@ export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const actor = await getRequestActor(request, 'administration')
       const { host } = request.params
-      await probePodForAdmin(request.services, actor, (await readPod(request.services, actor, host)).pod)
+      await probePodForAdmin(request.services, actor, await findPod(request.services, actor, host))
       return presentPod(await readPod(request.services, actor, host), request.services.now())
     },
   )
@@ -167,7 +168,7 @@ function addPodActions(app: FastifyInstance): void {
         const { reason, until: given } = request.body as PodChangeBody
         const { host } = request.params
         const actor = await getRequestActor(request, 'administration')
-        const { pod } = await readPod(request.services, actor, host)
+        const pod = await findPod(request.services, actor, host)
         const end = given === undefined ? undefined : readTime('until', given)
         const hasChanged = await run(request.services, actor, pod, { reason, until: end })
         return {
