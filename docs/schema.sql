@@ -2371,9 +2371,9 @@ CREATE INDEX people_guid_at_pod ON public.people USING btree (guid_at_pod) WHERE
 
 CREATE INDEX people_local ON public.people USING btree (id) WHERE (pod_id IS NULL);
 
-CREATE INDEX people_part_of_name ON public.people USING gin (shown_name gin_trgm_ops) WHERE ((closed_at IS NULL) AND (name <> ''::text));
+CREATE INDEX people_of_pod ON public.people USING btree (pod_id, id);
 
-CREATE INDEX people_pod_id ON public.people USING btree (pod_id);
+CREATE INDEX people_part_of_name ON public.people USING gin (shown_name gin_trgm_ops) WHERE ((closed_at IS NULL) AND (name <> ''::text));
 
 CREATE INDEX people_restricted ON public.people USING btree (id) WHERE (restriction IS NOT NULL);
 

@@ -9,6 +9,7 @@ import { listAuditEntries } from '../../src/persistence/moderation/audit-log.js'
 import { listCases } from '../../src/persistence/moderation/cases.js'
 import { listClusters } from '../../src/persistence/moderation/clusters.js'
 import { listPersonRecords } from '../../src/persistence/moderation/people-records.js'
+import { findPeopleAgainstRules } from '../../src/persistence/moderation/pod-rule-restrictions.js'
 import { listPodPage, listUndelivered, POD_SORTS } from '../../src/persistence/operations/pod-lists.js'
 import { listKnownPods } from '../../src/persistence/outbound/known-pods.js'
 import { openTestDatabase } from '../support/databases/test-database.js'
@@ -86,6 +87,17 @@ it('a pod is read without counting all of its people and deliveries', async () =
   expect(result).toMatchObject([{ people: 101, waiting: 101, dead: 0 }])
   expect(await listKnownPods(db, { hostPort })).toMatchObject([{ people: MANY + MANY / 500, waiting: 200 }])
   expect(scanned).not.toContain('deliveries')
+})
+
+it('people of a blocked pod are found after a place without reading the people before it', async () => {
+  await db('pods').where({ id: 1 }).update({ blockedAt: new Date() })
+  const ids = await db('people').where({ podId: 1 }).orderBy('id').pluck('id')
+  const cursor = { step: 0, podId: 1, personId: ids[10_000] }
+  const { result, reads } = await scannedBy(() => findPeopleAgainstRules(db, cursor, 100))
+
+  expect(result.people.map(({ id }) => id)).toEqual(ids.slice(10_001, 10_101))
+  expect(reads).toMatch(/"Index Name":"people_of_pod"[^{}]*"Index Cond":"[^"]*id > CASE/)
+  await db('pods').where({ id: 1 }).update({ blockedAt: null })
 })
 
 it('the latest undelivered messages to a pod are read without its other deliveries', async () => {

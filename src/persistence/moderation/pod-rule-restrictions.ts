@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import { queryRows } from '../database/database.js'
-import { ADDRESS_HOST_SQL } from './pod-preview.js'
+import { queryRow, queryRows } from '../database/database.js'
+import { ADDRESS_HOST_SQL, REVERSED_HOST_SQL } from './pod-preview.js'
 import type { RestrictionKind, RestrictionSource } from './restrictions.js'
 
 /** Rules for pods restrict each person at most once. */
@@ -24,35 +24,87 @@ const hasRestriction = (kind: string) => `exists (
   where known.person_id = people.id and known.source = 'pod_rule' and known.kind <= ${kind}
 )`
 
-/** 'block' is before 'silence' in the order of texts. */
-const statements = [
-  // People of restricted pods, by the index of people by pod.
-  `select people.id, ${KIND_OF_POD_SQL} as kind from pods join people on people.pod_id = pods.id
-   where (pods.blocked_at is not null or pods.limited_at is not null) and not ${hasRestriction(KIND_OF_POD_SQL)}
-   limit ?`,
+/** The place after a person, in the order of one of the steps. */
+export interface RestrictingCursor {
+  readonly step: number
+  readonly podId: number
+  readonly personId: number
+}
+
+export const FIRST_RESTRICTING_CURSOR: RestrictingCursor = { step: 0, podId: 0, personId: 0 }
+
+/** Each step begins after the cursor and reads no person twice. 'block' is before 'silence' in the order of texts. */
+const steps = [
+  // People of restricted pods. Index `people_of_pod`.
+  `select found.id, pods.id as "podId", ${KIND_OF_POD_SQL} as kind
+   from pods cross join lateral (
+     select people.id from people
+     where people.pod_id = pods.id and people.id > case when pods.id = :podId then :personId else 0 end
+       and not ${hasRestriction(KIND_OF_POD_SQL)}
+     order by people.id limit :limit
+   ) as found
+   where (pods.blocked_at is not null or pods.limited_at is not null) and pods.id >= :podId
+   order by pods.id, found.id limit :limit`,
   // Restrictions without a rule, or with a milder rule than before.
-  `select people.id, least(${KIND_OF_POD_SQL}, ${KIND_OF_ADDRESS_SQL}) as kind
+  `select people.id, 0 as "podId", least(${KIND_OF_POD_SQL}, ${KIND_OF_ADDRESS_SQL}) as kind
    from person_restrictions as known
    join people on people.id = known.person_id
    join pods on pods.id = people.pod_id
    ${ADDRESS_HOST_SQL}
-   where known.source = 'pod_rule' and known.kind is distinct from least(${KIND_OF_POD_SQL}, ${KIND_OF_ADDRESS_SQL})
-   limit ?`,
-  // People whose address is at another host than their pod. Reads the addresses of all remote people.
-  `select people.id, ${KIND_OF_ADDRESS_SQL} as kind
-   from people join pods on pods.id = people.pod_id
-   ${ADDRESS_HOST_SQL}
-   where home.host <> pods.host and ${KIND_OF_ADDRESS_SQL} is not null and not ${hasRestriction(KIND_OF_ADDRESS_SQL)}
-   limit ?`,
+   where known.source = 'pod_rule' and known.person_id > :personId
+     and known.kind is distinct from least(${KIND_OF_POD_SQL}, ${KIND_OF_ADDRESS_SQL})
+   order by known.person_id limit :limit`,
+  // People whose address is at another host than their pod. Index `people_reversed_host`: the addresses within the domain of each rule.
+  `select found.id, 0 as "podId", found.kind
+   from (
+     select distinct people.id, ${KIND_OF_ADDRESS_SQL} as kind
+     from pod_rules
+     join people on ${REVERSED_HOST_SQL} >= reverse(pod_rules.domain collate "C")
+       and ${REVERSED_HOST_SQL} < reverse(pod_rules.domain collate "C") || '/'
+     join pods on pods.id = people.pod_id
+     ${ADDRESS_HOST_SQL}
+     where pod_rules.state <> 'normal' and people.pod_id is not null and people.id > :personId and home.host <> pods.host
+   ) as found
+   join people using (id)
+   where found.kind is not null and not ${hasRestriction('found.kind')}
+   order by found.id limit :limit`,
 ] as const
 
-/** Finds people whose restriction has to change, at most `limit`. */
-export async function findPeopleAgainstRules(db: Knex, limit: number): Promise<readonly PersonAgainstRules[]> {
-  for (const statement of statements) {
-    const rows = await queryRows<PersonAgainstRules>(db, statement, [limit])
-    if (rows.length > 0) return rows
+export interface PeopleAgainstRules {
+  readonly people: readonly PersonAgainstRules[]
+  /** The place after the last of them. */
+  readonly cursor: RestrictingCursor
+}
+
+/** Finds the next people whose restriction has to change, at most `limit`; none: all have the restriction that the rules say. */
+export async function findPeopleAgainstRules(
+  db: Knex,
+  cursor: RestrictingCursor,
+  limit: number,
+): Promise<PeopleAgainstRules> {
+  let { podId, personId } = cursor
+  for (let step = cursor.step; step < steps.length; step += 1) {
+    const rows = await queryRows<PersonAgainstRules & { readonly podId: number }>(db, steps[step] ?? '', {
+      podId,
+      personId,
+      limit,
+    })
+    const last = rows.at(-1)
+    if (last !== undefined) return { people: rows, cursor: { step, podId: last.podId, personId: last.id } }
+    podId = 0
+    personId = 0
   }
-  return []
+  return { people: [], cursor }
+}
+
+/** Whether there is a rule, or anything that one has left. */
+export async function hasPodRules(db: Knex): Promise<boolean> {
+  const { found } = await queryRow<{ readonly found: boolean }>(
+    db,
+    `select exists (select from pod_rules) or exists (select from person_restrictions where source = 'pod_rule')
+       or exists (select from pods where blocked_at is not null or limited_at is not null) as found`,
+  )
+  return found
 }
 
 /** Applies the rules to a person who has just been inserted and has no content yet. */

@@ -104,6 +104,17 @@ export async function changeTaskDetails(
     .update({ details: transaction.raw('details || ?::jsonb', [JSON.stringify(details)]) })
 }
 
+/** Removes the details of an unfinished task, so that its next chunk begins again. Waits for a running chunk. */
+export async function resetTaskDetails(
+  transaction: Knex.Transaction,
+  { kind, target }: Pick<BackgroundTask, 'kind' | 'target'>,
+): Promise<void> {
+  await transaction('operations')
+    .where({ kind, target })
+    .whereIn('state', ['queued', 'running'])
+    .update({ details: '{}' })
+}
+
 /** Locks a task that is not done. A failed one whose job is replayed continues, unless the same one was started again. */
 export async function lockBackgroundTask(
   transaction: Knex.Transaction,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { endPodRules, setPodRule } from '../../../src/domain/moderation/pods/pod-rules.js'
-import { restrictTaskHandlers } from '../../../src/domain/moderation/pods/restrict-pod-people.js'
+import { restrictMissedPeople, restrictTaskHandlers } from '../../../src/domain/moderation/pods/restrict-pod-people.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { runBackgroundTask } from '../../../src/domain/operations/background-tasks.js'
 import { RemotePod } from '../../../src/persistence/models/remote-pod.js'
@@ -11,6 +11,7 @@ import { reasonOf } from '../../support/assertions/refusal-reasons.js'
 import { addPost } from '../../support/databases/rows.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
+import { crashInChunk, finishBackgroundTasks } from '../../support/pods/finish-background-tasks.js'
 import { type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
 
 let api: SampleApiPod
@@ -434,5 +435,39 @@ describe('people of a pod', () => {
     await mod.call('DELETE', `/pod_rules/${rule.id}?reason=over`)
     await restrict()
     expect((await api.alice.get(`/posts/${guid}`)).status).toBe(200)
+  })
+
+  it('are restricted in chunks, which begin again when the rules change meanwhile', async () => {
+    const first = await addRemotePerson(api.pod, 'first@first.example')
+    const { podId } = await addRemotePerson(api.pod, 'zoe@many.example')
+    await api.pod.db.raw(
+      `insert into people (guid, address, public_key, pod_id) select md5('many' || n), 'p' || n || '@many.example', 'none', ? from generate_series(1, 120) as n`,
+      [podId],
+    )
+    await set('many.example', 'limited')
+    await expect(finishBackgroundTasks(api.pod, crashInChunk(restrictTaskHandlers, 2))).rejects.toThrow(
+      'the worker dies',
+    )
+
+    await set('first.example', 'limited')
+    await restrict()
+
+    expect(await restrictionOf(first.guid)).toBe('silence')
+    expect(await api.pod.db('people').where({ podId, restriction: null })).toEqual([])
+  })
+
+  it('that were missed are found for ten minutes after a change of the rules, and then once a day', async () => {
+    const { id, guid } = await addRemotePerson(api.pod, 'missed@missed.example')
+    await set('missed.example', 'limited')
+    await restrict()
+    const miss = async (minutes: number) => {
+      await api.pod.db('person_restrictions').where({ personId: id }).delete()
+      await api.pod.db('people').where({ id }).update({ restriction: null })
+      await restrictMissedPeople({ ...api.pod, now: () => new Date(Date.now() + minutes * 60_000) })
+      await restrict()
+      return restrictionOf(guid)
+    }
+
+    expect([await miss(9), await miss(11), await miss(24 * 60 + 1)]).toEqual(['silence', null, 'silence'])
   })
 })
