@@ -41,7 +41,7 @@ export function mayWaitAgain({ times, last }: Pick<ResumedMessage, 'times' | 'la
 }
 
 /** Stored entities, with the changes that they cause. */
-export interface EntitySettlement {
+export interface StoredEntityEffects {
   readonly entityKeys: readonly EntityKey[]
   readonly counts: Counts
   readonly jobs: readonly NewJob[]
@@ -51,10 +51,10 @@ export interface EntitySettlement {
  * Raises the counters of stored entities, turns messages that wait for them into outbox rows, and enqueues jobs. One statement for all,
  * because every message pays for each statement. Without entities only the jobs are enqueued.
  */
-export async function settleStoredEntities(
+export async function raiseCountsAndResumeMessages(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
-  { entityKeys, counts, jobs }: EntitySettlement,
+  { entityKeys, counts, jobs }: StoredEntityEffects,
 ): Promise<void> {
   if (entityKeys.length === 0) {
     if (Object.values(counts).some((list) => list.length > 0))
@@ -112,7 +112,7 @@ export async function resumeOverdue(
 async function resumeBatch(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
-  { entityKeys, counts, jobs }: Omit<EntitySettlement, 'entityKeys'> & { readonly entityKeys: readonly string[] },
+  { entityKeys, counts, jobs }: Omit<StoredEntityEffects, 'entityKeys'> & { readonly entityKeys: readonly string[] },
 ): Promise<number> {
   const rows = await queryPrepared<ResumedOrEnqueued>(transaction, 'resume-messages', resumeSql, [
     entityKeys,

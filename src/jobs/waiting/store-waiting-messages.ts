@@ -11,7 +11,7 @@ import { receivePrivateJob, receivePublicJob } from '../definitions.js'
 import { type EntityKey, findStoredEntities } from './entity-key.js'
 import { WAITING_LIMITS } from './limits.js'
 import { buildFetchKey, type FetchKey, requestMissingEntities } from './request-missing-entities.js'
-import { settleStoredEntities } from './resume-messages.js'
+import { raiseCountsAndResumeMessages } from './resume-messages.js'
 import { admitUnverified, enforceUnverifiedLimits } from './unverified-messages.js'
 
 /** A message and the entity it waits for; its body is that of its job. */
@@ -53,7 +53,7 @@ export async function deferMessages(
   stored: readonly EntityKey[],
 ): Promise<void> {
   const entityKeys = await storeWaitingMessages(services, transaction, waiting, stored)
-  await settleStoredEntities(services, transaction, { entityKeys, counts: NO_COUNTS, jobs: [] })
+  await raiseCountsAndResumeMessages(services, transaction, { entityKeys, counts: NO_COUNTS, jobs: [] })
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { enqueueLiveEvent, newLiveEventJobs } from '../../../domain/notifications/enqueue-live-events.js'
-import { settleStoredEntities } from '../../../jobs/waiting/resume-messages.js'
+import { raiseCountsAndResumeMessages } from '../../../jobs/waiting/resume-messages.js'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { recordFirstSignatures } from '../../../persistence/people/person-guids.js'
 import { inChildSpan } from '../../../services/in-span.js'
@@ -51,7 +51,7 @@ export async function commitBatch(
   return inRequestTransaction(services, async (transaction) => {
     const claimed = await claimBatch(transaction, batch)
     const stored = await storeClaimed(services, transaction, claimed, now)
-    const { unforwarded } = await settleBatch(services, transaction, { claimed, stored, filtered }, span)
+    const { unforwarded } = await writeFollowUps(services, transaction, { claimed, stored, filtered }, span)
     const { newlyBlocked } = claimed
     return {
       records: stored.records,
@@ -115,7 +115,7 @@ interface StoredBatch {
  * 7. checks of pods, effects of filters and results of replays, which lock rows that many batches share. Hiding takes counts and
  *    notifications back, so both are written before.
  */
-async function settleBatch(
+async function writeFollowUps(
   services: Services,
   transaction: Knex.Transaction,
   { claimed, stored, filtered }: StoredBatch,
@@ -132,7 +132,11 @@ async function settleBatch(
     ...newLiveEventJobs(services, { shown: stored.shown }),
     ...(await enqueueLookupsAndFetches(services, transaction, records)),
   ]
-  await settleStoredEntities(services, transaction, { entityKeys: resumable, counts: stored.pendingCounts, jobs })
+  await raiseCountsAndResumeMessages(services, transaction, {
+    entityKeys: resumable,
+    counts: stored.pendingCounts,
+    jobs,
+  })
   const notifications = await inChildSpan(span, 'notify', () => notifyLocalUsers(services, transaction, stored))
   await enqueueLiveEvent(services, transaction, { notifications })
   await retractRelayablesOfBlocked(services, transaction, rejected)

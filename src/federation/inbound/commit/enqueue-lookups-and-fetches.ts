@@ -12,7 +12,7 @@ import { receivingRulesOf } from '../receiving-rules.js'
 
 /**
  * Enqueues lookups of mentioned people and fetches of linked entities that stored records cause, in their transaction. Returns the jobs
- * that the caller enqueues: announcements of public posts to clients, and subscriptions to their comments. A post that was fetched for an
+ * that the caller enqueues: live events of public posts, and subscriptions to their comments. A post that was fetched for an
  * archive is old, and an import sends nothing: it only looks up people.
  */
 export async function enqueueLookupsAndFetches(
@@ -40,7 +40,7 @@ interface PublicPost {
   readonly guid: string
 }
 
-/** The public posts of the batch; none on a pod without users. `settleBatch` announces private posts to their recipients. */
+/** The public posts of the batch; none on a pod without users. `writeFollowUps` enqueues the live events of private posts. */
 async function publicPostsForLocalUsers(
   services: Services,
   transaction: Knex.Transaction,

@@ -6,7 +6,7 @@ import type { Services } from '../../../services/services.js'
 import type { StoredRecord, WaitingMessage } from '../batch.js'
 import { providedKeys } from '../store/lock-entities.js'
 
-/** Stores the waiting messages. Returns the entities that are stored by now; `settleStoredEntities` resumes their messages. */
+/** Stores the waiting messages. Returns the entities that are stored by now; `raiseCountsAndResumeMessages` resumes their messages. */
 export function storeWaitingMessagesOfBatch(
   services: Services,
   transaction: Knex.Transaction,
