@@ -243,12 +243,12 @@ describe('notifications', () => {
       const theirs = await post(bob, { public: false })
       await mention({ postId: theirs.id }, alice, carol, dan)
       await showPost(test.pod, theirs, alice)
-      await causeNotifications({ posts: [theirs.id], delivered: [{ userId: alice.userId, postId: theirs.id }] })
+      await causeNotifications({ posts: [theirs.id], newlyVisiblePosts: [{ userId: alice.userId, postId: theirs.id }] })
       expect(await notificationsAbout(alice, theirs)).toEqual([['mentioned', 'bob']])
       expect(await notificationsAbout(carol, theirs)).toEqual([])
 
       await showPost(test.pod, theirs, carol)
-      await causeNotifications({ delivered: [{ userId: carol.userId, postId: theirs.id }] })
+      await causeNotifications({ newlyVisiblePosts: [{ userId: carol.userId, postId: theirs.id }] })
 
       expect(await notificationsAbout(carol, theirs)).toEqual([['mentioned', 'bob']])
       expect(await notificationsAbout(dan, theirs)).toEqual([])

@@ -162,7 +162,7 @@ function posts() {
 }
 
 function causeNotifications(causes: Partial<NotificationCauseRows> & { readonly shouldMoveActivity?: boolean }) {
-  const none = { posts: [], comments: [], likes: [], reshares: [], sharing: [], delivered: [] }
+  const none = { posts: [], comments: [], likes: [], reshares: [], sharing: [], newlyVisiblePosts: [] }
   return inTransaction(db, (transaction) => insertCausedNotifications(transaction, { ...none, ...causes }, new Date()))
 }
 

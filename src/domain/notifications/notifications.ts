@@ -22,8 +22,8 @@ export interface NotificationCauses {
   /** Ids of the reshares themselves. */
   readonly reshares?: readonly number[]
   readonly sharing?: readonly { readonly userId: number; readonly personId: number }[]
-  /** Private posts that another local user received just now. The posts themselves can be older. */
-  readonly delivered?: readonly { readonly userId: number; readonly postId: number }[]
+  /** Private posts that became visible to one more local user. The posts may have been stored before. */
+  readonly newlyVisiblePosts?: readonly { readonly userId: number; readonly postId: number }[]
   /** Moves the posts of the comments forward in the activity streams of those involved, with the same statement. */
   readonly shouldMoveActivity?: boolean
 }
@@ -43,10 +43,10 @@ export async function notifyAbout(
     likes = [],
     reshares = [],
     sharing = [],
-    delivered = [],
+    newlyVisiblePosts = [],
     shouldMoveActivity = false,
   } = causes
-  const all = { posts, comments, likes, reshares, sharing, delivered }
+  const all = { posts, comments, likes, reshares, sharing, newlyVisiblePosts }
   if (Object.values(all).every((rows) => rows.length === 0)) return []
   return insertCausedNotifications(transaction, { ...all, shouldMoveActivity }, now)
 }

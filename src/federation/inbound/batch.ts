@@ -148,9 +148,9 @@ export interface StoreResult<Entity extends ReceivableEntity = ReceivableEntity>
   readonly rejected: readonly RejectedMessage[]
   readonly ignored?: readonly IgnoredMessage[]
   /** Public posts that were stored before, and were sent to this pod now. */
-  readonly delivered?: readonly StoredRecord<Entity>[]
+  readonly redelivered?: readonly StoredRecord<Entity>[]
   /** Private posts, new or stored before, that became visible to their local recipients. */
-  readonly shown?: readonly PostVisibility[]
+  readonly newlyVisible?: readonly PostVisibility[]
   /** Jobs that the caller enqueues in the same transaction: they relay interactions with local posts. */
   readonly relayJobs?: readonly NewJob[]
 }

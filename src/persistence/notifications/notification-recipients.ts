@@ -7,7 +7,7 @@ export interface NotificationCauseRows {
   readonly likes: readonly number[]
   readonly reshares: readonly number[]
   readonly sharing: readonly { readonly userId: number; readonly personId: number }[]
-  readonly delivered: readonly { readonly userId: number; readonly postId: number }[]
+  readonly newlyVisiblePosts: readonly { readonly userId: number; readonly postId: number }[]
 }
 
 /** Parts of a statement: CTEs, and a query for the occurrences (recipient, actor and target) that they select. */
@@ -24,7 +24,7 @@ interface RecipientSteps {
  */
 export function recipientStepsSql(causes: NotificationCauseRows, values: unknown[]): RecipientSteps {
   const { comments, likes, reshares, sharing } = causes
-  const mentioningPosts = [...causes.posts.map((postId) => ({ userId: null, postId })), ...causes.delivered]
+  const mentioningPosts = [...causes.posts.map((postId) => ({ userId: null, postId })), ...causes.newlyVisiblePosts]
   const list = (ids: readonly (number | null)[]) => opaqueParam(`$${values.push(ids)}`, 'bigint[]')
   const kinds = [
     comments.length > 0 && { name: 'comments', ...commentStepsSql(list(comments)) },

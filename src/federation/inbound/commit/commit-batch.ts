@@ -129,7 +129,7 @@ async function writeFollowUps(
   const resumable = await storeWaitingMessagesOfBatch(services, transaction, waitingToStore, records)
   const jobs = [
     ...stored.relayJobs,
-    ...newLiveEventJobs(services, { shown: stored.shown }),
+    ...newLiveEventJobs(services, { shown: stored.newlyVisible }),
     ...(await enqueueLookupsAndFetches(services, transaction, records)),
   ]
   await raiseCountsAndResumeMessages(services, transaction, {

@@ -18,7 +18,7 @@ import type { StoredEntities } from '../store/store-entities.js'
 export async function notifyLocalUsers(
   services: Services,
   transaction: Knex.Transaction,
-  { records, delivered, shown }: Pick<StoredEntities, 'records' | 'delivered' | 'shown'>,
+  { records, redelivered, newlyVisible }: Pick<StoredEntities, 'records' | 'redelivered' | 'newlyVisible'>,
 ): Promise<readonly number[]> {
   const now = services.now()
   const causes = causesOf(
@@ -28,23 +28,23 @@ export async function notifyLocalUsers(
   const unnotifiedPosts = await findUnnotifiedPosts(
     services,
     transaction,
-    delivered.filter(({ message }) => !isTooOldToNotify(message, now)),
+    redelivered.filter(({ message }) => !isTooOldToNotify(message, now)),
   )
   const posts = [...causes.posts, ...unnotifiedPosts.posts]
   const reshares = [...causes.reshares, ...unnotifiedPosts.reshares]
-  const shownLater = withoutNewPosts(shown, records)
-  return notifyAbout(transaction, { ...causes, posts, reshares, delivered: shownLater, shouldMoveActivity: true }, now)
+  const newlyVisiblePosts = withoutNewPosts(newlyVisible, records)
+  return notifyAbout(transaction, { ...causes, posts, reshares, newlyVisiblePosts, shouldMoveActivity: true }, now)
 }
 
 /** Recipients of a new post are notified as people whom the post mentions. */
 function withoutNewPosts(
-  shown: readonly PostVisibility[],
+  visibilities: readonly PostVisibility[],
   records: readonly StoredRecord[],
 ): readonly PostVisibility[] {
   const newPosts = new Set(
     records.filter(({ message }) => message.entity.type === 'status_message').map(({ id }) => id),
   )
-  return shown.filter(({ postId }) => !newPosts.has(postId))
+  return visibilities.filter(({ postId }) => !newPosts.has(postId))
 }
 
 /** People are notified of everything that other pods send, even late; of what this pod has fetched only if it was written recently. */
@@ -67,13 +67,13 @@ function isFetchedForArchive({ entity, inbound }: StoredRecord['message']): bool
 async function findUnnotifiedPosts(
   services: Services,
   transaction: Knex.Transaction,
-  delivered: readonly StoredRecord[],
+  redelivered: readonly StoredRecord[],
 ): Promise<Required<Pick<NotificationCauses, 'posts' | 'reshares'>>> {
-  const mentioningPosts = delivered.filter(({ message: { entity } }) => {
+  const mentioningPosts = redelivered.filter(({ message: { entity } }) => {
     const text = receivingRulesOf(entity).mentioningText(entity)?.text ?? ''
     return readMentionedAddresses(text).some((address) => !isRemoteAddress(services, address))
   })
-  const { reshares } = causesOf(services, delivered)
+  const { reshares } = causesOf(services, redelivered)
   return {
     posts: mentioningPosts.map(({ id }) => id), // a mention has only one notification
     reshares: await findSilentReshares(transaction, reshares),

@@ -47,9 +47,9 @@ export interface StoredEntities {
   readonly rejected: readonly RejectedMessage[]
   readonly ignored: readonly IgnoredMessage[]
   /** Public posts that were stored before, and were sent to this pod now. */
-  readonly delivered: readonly StoredRecord[]
+  readonly redelivered: readonly StoredRecord[]
   /** Private posts, new or stored before, that became visible to their local recipients. */
-  readonly shown: readonly PostVisibility[]
+  readonly newlyVisible: readonly PostVisibility[]
   /** Counter changes that the caller raises; none if they had to be raised before a deletion. */
   readonly pendingCounts: Counts
   /** Jobs that the caller enqueues: they relay interactions with local posts. */
@@ -83,8 +83,8 @@ export async function storeEntities(
     records,
     rejected: results.flatMap(({ rejected }) => rejected),
     ignored: results.flatMap(({ ignored = [] }) => ignored),
-    delivered: results.flatMap(({ delivered = [] }) => delivered),
-    shown: results.flatMap(({ shown = [] }) => shown),
+    redelivered: results.flatMap(({ redelivered = [] }) => redelivered),
+    newlyVisible: results.flatMap(({ newlyVisible = [] }) => newlyVisible),
     pendingCounts: isCounted ? NO_COUNTS : countChanges(records, now),
     relayJobs: results.flatMap(({ relayJobs = [] }) => relayJobs),
   }

@@ -54,7 +54,7 @@ export async function storeStatusMessages(
       recipient === undefined ? [] : [{ guid, author, userId: recipient.userId }],
     ),
   )
-  return { ...storeResult, shown: postVisibilities }
+  return { ...storeResult, newlyVisible: postVisibilities }
 }
 
 /** Stores reshares of known posts, one for each person and root. */
@@ -104,7 +104,7 @@ async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
   )
   const rejected: RejectedMessage[] = []
   const ignored: IgnoredMessage[] = []
-  const delivered: StoredRecord<Entity>[] = []
+  const redelivered: StoredRecord<Entity>[] = []
   for (const message of others) {
     const { inbound, entity } = message
     const post = authors.get(entity.guid)
@@ -122,10 +122,10 @@ async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
         reason: `its guid belongs to a post by ${post.address}`,
       })
     } else if (inbound.fetchRequest === undefined && (entity.type === 'reshare' || entity.public)) {
-      delivered.push({ id: post.id, message })
+      redelivered.push({ id: post.id, message })
     }
   }
-  return { records, rejected, ignored, delivered }
+  return { records, rejected, ignored, redelivered }
 }
 
 async function storeParts(
