@@ -17,7 +17,7 @@ import { User } from '../../persistence/models/user.js'
 import { findNewestIdentity } from '../../persistence/people/move-person.js'
 import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
-import { enqueueLiveEvent } from '../notifications/enqueue-live-events.js'
+import { enqueueLiveEventsAndMails } from '../notifications/enqueue-live-events.js'
 import { notifyAbout } from '../notifications/notifications.js'
 import { Refusal } from '../refusals.js'
 import { getAspect } from './aspects.js'
@@ -112,7 +112,7 @@ export async function beginSharing(
   const newPairs = await startSharing(transaction, pairs)
   // Followers of the old account of a user only confirm what the archive said: no news for the user.
   const unclaimedPairs = newPairs.filter(({ wasClaimed }) => !wasClaimed)
-  await enqueueLiveEvent(services, transaction, {
+  await enqueueLiveEventsAndMails(services, transaction, {
     notifications: await notifyAbout(transaction, { sharing: unclaimedPairs }, now),
   })
   const followBacks = await followBack(transaction, unclaimedPairs)

@@ -6,7 +6,7 @@ import {
   type NewConversationMessage,
 } from '../../persistence/inbound/insert-conversations.js'
 import type { Services } from '../../services/services.js'
-import { newLiveEventJobs } from '../notifications/enqueue-live-events.js'
+import { newLiveEventAndMailJobs } from '../notifications/enqueue-live-events.js'
 
 /** Inserts local or received messages, and enqueues their live events with further jobs. Returns the new rows. */
 export async function addConversationMessages(
@@ -18,7 +18,7 @@ export async function addConversationMessages(
   const insertedRows = await insertConversationMessages(transaction, messages)
   await enqueueJobs(services, transaction, [
     ...also,
-    ...newLiveEventJobs(services, { messages: insertedRows.map(({ id }) => id) }),
+    ...newLiveEventAndMailJobs(services, { messages: insertedRows.map(({ id }) => id) }),
   ])
   return insertedRows
 }

@@ -25,7 +25,7 @@ import {
 } from '../../persistence/moderation/cases.js'
 import { DAY_MS } from '../../protocol/durations.js'
 import type { ModerationServices, Services } from '../../services/services.js'
-import { enqueueLiveEvent } from '../notifications/enqueue-live-events.js'
+import { enqueueLiveEventsAndMails } from '../notifications/enqueue-live-events.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
 import { MODERATION_LIMITS } from './limits.js'
@@ -171,6 +171,6 @@ export async function releaseIdle(services: ModerationServices): Promise<void> {
   const before = new Date(at.getTime() - MODERATION_LIMITS.takenCaseSeconds * 1_000)
   if (!(await hasIdleCases(services.db, before))) return
   await inTransaction(services.db, async (transaction) => {
-    await enqueueLiveEvent(services, transaction, { cases: await releaseIdleCases(transaction, before, at) })
+    await enqueueLiveEventsAndMails(services, transaction, { cases: await releaseIdleCases(transaction, before, at) })
   })
 }

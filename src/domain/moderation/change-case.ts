@@ -12,7 +12,7 @@ import {
 } from '../../persistence/moderation/cases.js'
 import { type ClusterRow, changeClusterState, lockClusterOfCase } from '../../persistence/moderation/clusters.js'
 import type { ModerationServices } from '../../services/services.js'
-import { enqueueLiveEvent } from '../notifications/enqueue-live-events.js'
+import { enqueueLiveEventsAndMails } from '../notifications/enqueue-live-events.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
 import { type CaseWithActions, caseEntry, caseNotFound, excludedAuthorFor, releaseIdle } from './cases.js'
@@ -158,7 +158,7 @@ async function changeCase(
       },
       transaction,
     )
-    if (hasChanged) await enqueueLiveEvent(services, transaction, { cases: [id] })
+    if (hasChanged) await enqueueLiveEventsAndMails(services, transaction, { cases: [id] })
     for (const { event } of steps) {
       await appendAuditEntry(
         transaction,

@@ -10,7 +10,7 @@ import { splitAddress } from '../../protocol/address.js'
 import { firstCharacters } from '../../protocol/values.js'
 import type { ModerationServices, Services } from '../../services/services.js'
 import { beginConversation } from '../conversations/begin-conversation.js'
-import { enqueueLiveEvent } from '../notifications/enqueue-live-events.js'
+import { enqueueLiveEventsAndMails } from '../notifications/enqueue-live-events.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
 import { caseEntry, caseNotFound, excludedAuthorFor } from './cases.js'
@@ -76,7 +76,7 @@ export async function forwardCase(
         at,
         text: `to ${recipient.address}`,
       })
-      await enqueueLiveEvent(services, transaction, { cases: [id] })
+      await enqueueLiveEventsAndMails(services, transaction, { cases: [id] })
       const after = { via, to: recipient.address, reason_included: includeReason }
       const entry = { ...auditContext(actor), ...caseEntry(caseRow, 'case.forwarded'), reason, after }
       await appendAuditEntry(transaction, entry, at)

@@ -14,7 +14,7 @@ import { type IdPage, type ListPage, readIdPage } from '../../persistence/sql/id
 import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { enqueueStaffMail } from '../mail/notification-mails.js'
-import { enqueueLiveEvent } from '../notifications/enqueue-live-events.js'
+import { enqueueLiveEventsAndMails } from '../notifications/enqueue-live-events.js'
 import { getVisiblePerson } from '../people/visible-people.js'
 import { requireComment, requirePost } from '../posts/post-access.js'
 import { findTextFault } from '../posts/texts.js'
@@ -148,7 +148,7 @@ async function addReport(services: Services, { userId }: Viewer, text: string, t
         .update({ state: 'open', takenById: null, takenAt: null, closedAt: null, changedAt: createdAt })
       await addCaseEvent(transaction, { caseId, event: 'reopened', actorId: null, at: createdAt })
     }
-    if (!user.reportsMuted) await enqueueLiveEvent(services, transaction, { cases: [caseId] })
+    if (!user.reportsMuted) await enqueueLiveEventsAndMails(services, transaction, { cases: [caseId] })
   })
 }
 

@@ -3,7 +3,7 @@ import { claimRunOfDay } from '../../persistence/database/periodic-runs.js'
 import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { insertBirthdayNotifications } from '../../persistence/notifications/insert-notifications.js'
 import type { Services } from '../../services/services.js'
-import { enqueueLiveEvent } from './enqueue-live-events.js'
+import { enqueueLiveEventsAndMails } from './enqueue-live-events.js'
 
 type BirthdayDependencies = Pick<Services, 'config' | 'db' | 'requestContext' | 'jobs' | 'now'>
 
@@ -27,7 +27,7 @@ async function insertWithLiveEvents(
   day: string,
 ): Promise<number> {
   const notifications = await insertBirthdayNotifications(transaction, day, services.now())
-  await enqueueLiveEvent(services, transaction, { notifications })
+  await enqueueLiveEventsAndMails(services, transaction, { notifications })
   return notifications.length
 }
 

@@ -6,13 +6,13 @@ import { insertLiveEventSources, type LiveEventRows } from '../../persistence/no
 import type { Services } from '../../services/services.js'
 import { MAIL_LIMITS } from '../mail/limits.js'
 
-/** Enqueues the live events of rows that this transaction has written, for live event streams. */
-export async function enqueueLiveEvent(
+/** Enqueues the live events of rows that this transaction has written, and the mails about them. */
+export async function enqueueLiveEventsAndMails(
   services: Pick<Services, 'config' | 'jobs'>,
   transaction: Knex.Transaction,
   rows: LiveEventRows,
 ): Promise<void> {
-  await enqueueJobs(services, transaction, newLiveEventJobs(services, rows))
+  await enqueueJobs(services, transaction, newLiveEventAndMailJobs(services, rows))
 }
 
 interface Publication {
@@ -29,11 +29,14 @@ export async function enqueuePublication(
   transaction: Knex.Transaction,
   { senderId, record, rows }: Publication,
 ): Promise<void> {
-  await enqueueJobs(services, transaction, [newDispatchJob(senderId, record), ...newLiveEventJobs(services, rows)])
+  await enqueueJobs(services, transaction, [
+    newDispatchJob(senderId, record),
+    ...newLiveEventAndMailJobs(services, rows),
+  ])
 }
 
 /** The jobs for the live events of rows, and for mails about them; none if there are no rows. */
-export function newLiveEventJobs({ config }: Pick<Services, 'config'>, rows: LiveEventRows): readonly NewJob[] {
+export function newLiveEventAndMailJobs({ config }: Pick<Services, 'config'>, rows: LiveEventRows): readonly NewJob[] {
   if (!Object.values(rows).some((ids) => ids.length > 0)) return []
   const { notifications = [], messages = [] } = rows
   const isMailed = config.mail !== undefined && notifications.length + messages.length > 0

@@ -4,7 +4,7 @@ import { createComment } from '../../../src/domain/interactions/comments.js'
 import { createLike } from '../../../src/domain/interactions/likes.js'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { changeRole } from '../../../src/domain/moderation/change-role.js'
-import { enqueueLiveEvent } from '../../../src/domain/notifications/enqueue-live-events.js'
+import { enqueueLiveEventsAndMails } from '../../../src/domain/notifications/enqueue-live-events.js'
 import { blockForUser } from '../../../src/domain/people/blocks.js'
 import { insertLiveEventSources } from '../../../src/persistence/notifications/live-event-sources.js'
 import { LIVE_LIMITS, type LiveLimits } from '../../../src/web/live/limits.js'
@@ -72,7 +72,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
   it('sends cases without their content to moderators only', async () => {
     const mod = await makeStaff(api, 'live-mod', 'moderator')
     const change = (id: number) =>
-      api.pod.db.transaction((transaction) => enqueueLiveEvent(api.pod, transaction, { cases: [id] }))
+      api.pod.db.transaction((transaction) => enqueueLiveEventsAndMails(api.pod, transaction, { cases: [id] }))
     const isAboutMod = async (id: number, is: boolean) => {
       const { id: authorId } = await api.pod.db('people').where({ guid: mod.person.guid }).first('id')
       await api.pod

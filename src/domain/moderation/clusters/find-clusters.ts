@@ -27,7 +27,7 @@ import {
 import { createSenderCases } from '../../../persistence/moderation/sender-cases.js'
 import { DAY_MS } from '../../../protocol/durations.js'
 import type { ModerationServices } from '../../../services/services.js'
-import { enqueueLiveEvent } from '../../notifications/enqueue-live-events.js'
+import { enqueueLiveEventsAndMails } from '../../notifications/enqueue-live-events.js'
 import { hideFoundContent } from '../hide-found-content.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { buildContentKeys, type ContentKey } from './content-keys.js'
@@ -140,7 +140,7 @@ async function openClusters(
       // A wave has several keys: a link and a text. The content of one cluster makes no second one.
       if ((await countUngroupedContent(transaction, content.key, since)) < items) continue
       const { id, caseId } = await createCluster(transaction, content, services.now())
-      if (caseId !== null) await enqueueLiveEvent(services, transaction, { cases: [caseId] })
+      if (caseId !== null) await enqueueLiveEventsAndMails(services, transaction, { cases: [caseId] })
       openedItems.push(...(await addClusterItems(transaction, [id], growth)))
       count += 1
     }
@@ -184,7 +184,7 @@ async function reportSenders(services: ModerationServices, keys: readonly string
   })
   if (senders.length === 0) return
   await inRequestTransaction(services, async (transaction) => {
-    await enqueueLiveEvent(services, transaction, {
+    await enqueueLiveEventsAndMails(services, transaction, {
       cases: await createSenderCases(transaction, senders, services.now()),
     })
   })

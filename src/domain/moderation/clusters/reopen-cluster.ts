@@ -8,7 +8,7 @@ import {
   reopenCaseOfCluster,
 } from '../../../persistence/moderation/clusters.js'
 import type { Services } from '../../../services/services.js'
-import { enqueueLiveEvent } from '../../notifications/enqueue-live-events.js'
+import { enqueueLiveEventsAndMails } from '../../notifications/enqueue-live-events.js'
 import { Refusal } from '../../refusals.js'
 
 type ReopeningServices = Pick<Services, 'config' | 'jobs' | 'now'>
@@ -57,5 +57,5 @@ export async function reopenClusterOfCase(transaction: Knex.Transaction, cluster
 async function reopen(services: ReopeningServices, transaction: Knex.Transaction, cluster: ClusterRow): Promise<void> {
   await changeClusterState(transaction, cluster.id, 'open')
   await reopenCaseOfCluster(transaction, cluster, services.now())
-  if (cluster.caseId !== null) await enqueueLiveEvent(services, transaction, { cases: [cluster.caseId] })
+  if (cluster.caseId !== null) await enqueueLiveEventsAndMails(services, transaction, { cases: [cluster.caseId] })
 }

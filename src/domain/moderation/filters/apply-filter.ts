@@ -12,7 +12,7 @@ import {
 } from '../../../persistence/moderation/filters.js'
 import { type ContentIds, hideContentRows } from '../../../persistence/moderation/hidden-content.js'
 import type { ModerationServices, Services } from '../../../services/services.js'
-import { enqueueLiveEvent } from '../../notifications/enqueue-live-events.js'
+import { enqueueLiveEventsAndMails } from '../../notifications/enqueue-live-events.js'
 import {
   type BackgroundTask,
   type BackgroundTaskHandlers,
@@ -130,7 +130,7 @@ async function changeHits(
   const targets = await findContentTargets(transaction, ids)
   const flaggedTargets = targets.map(({ type, guid }) => ({ targetType: type, targetGuid: guid, filterId }))
   const cases = await createFilterCases(transaction, flaggedTargets, services.now())
-  await enqueueLiveEvent(services, transaction, { cases })
+  await enqueueLiveEventsAndMails(services, transaction, { cases })
   return targets.length
 }
 

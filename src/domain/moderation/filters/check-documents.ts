@@ -13,7 +13,7 @@ import {
 import { DAY_MS } from '../../../protocol/durations.js'
 import type { Services } from '../../../services/services.js'
 import type { Viewer } from '../../accounts/viewers.js'
-import { enqueueLiveEvent } from '../../notifications/enqueue-live-events.js'
+import { enqueueLiveEventsAndMails } from '../../notifications/enqueue-live-events.js'
 import { Refusal } from '../../refusals.js'
 import { hideFoundContent } from '../hide-found-content.js'
 import { MODERATION_LIMITS } from '../limits.js'
@@ -105,7 +105,7 @@ export async function applyFilterEffects(
   await insertFilterHits(transaction, all, latestOfEach(all), services.now())
   const flaggedHits = hits.filter(({ effect }) => effect === 'flagged')
   if (flaggedHits.length > 0) {
-    await enqueueLiveEvent(services, transaction, {
+    await enqueueLiveEventsAndMails(services, transaction, {
       cases: await createFilterCases(transaction, flaggedHits, services.now()),
     })
   }

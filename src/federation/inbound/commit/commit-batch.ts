@@ -1,5 +1,8 @@
 import type { Knex } from 'knex'
-import { enqueueLiveEvent, newLiveEventJobs } from '../../../domain/notifications/enqueue-live-events.js'
+import {
+  enqueueLiveEventsAndMails,
+  newLiveEventAndMailJobs,
+} from '../../../domain/notifications/enqueue-live-events.js'
 import { raiseCountsAndResumeMessages } from '../../../jobs/waiting/resume-messages.js'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { recordFirstSignatures } from '../../../persistence/people/person-guids.js'
@@ -129,7 +132,7 @@ async function writeFollowUps(
   const resumable = await storeWaitingMessagesOfBatch(services, transaction, waitingToStore, records)
   const jobs = [
     ...stored.relayJobs,
-    ...newLiveEventJobs(services, { shown: stored.newlyVisible }),
+    ...newLiveEventAndMailJobs(services, { shown: stored.newlyVisible }),
     ...(await enqueueLookupsAndFetches(services, transaction, records)),
   ]
   await raiseCountsAndResumeMessages(services, transaction, {
@@ -138,7 +141,7 @@ async function writeFollowUps(
     jobs,
   })
   const notifications = await inChildSpan(span, 'notify', () => notifyLocalUsers(services, transaction, stored))
-  await enqueueLiveEvent(services, transaction, { notifications })
+  await enqueueLiveEventsAndMails(services, transaction, { notifications })
   await retractRelayablesOfBlocked(services, transaction, rejected)
   await requestChecksOfOfflinePods(transaction, ready)
   await applyFilterEffectsToBatch(services, transaction, filtered, records)

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { newLiveEventJobs } from '../../../domain/notifications/enqueue-live-events.js'
+import { newLiveEventAndMailJobs } from '../../../domain/notifications/enqueue-live-events.js'
 import { participateJob } from '../../../jobs/definitions.js'
 import { type NewJob, newJob } from '../../../jobs/outbox/enqueue-jobs.js'
 import { hasOpenAccount } from '../../../persistence/accounts/open-account.js'
@@ -32,7 +32,7 @@ export async function enqueueLookupsAndFetches(
     })),
   )
   const posts = await publicPostsForLocalUsers(services, transaction, ofTheNetwork)
-  return [...newLiveEventJobs(services, { posts: posts.map(({ id }) => id) }), ...participationIn(posts)]
+  return [...newLiveEventAndMailJobs(services, { posts: posts.map(({ id }) => id) }), ...participationIn(posts)]
 }
 
 interface PublicPost {
