@@ -5,9 +5,9 @@ import { decryptEnvelope } from '../src/protocol/envelopes/encrypted-envelope.js
 import { peekEnvelope } from '../src/protocol/envelopes/magic-envelope.js'
 import { findSenderFault } from '../src/protocol/envelopes/sender-rules.js'
 import {
+  type EnvelopeVerification,
   type InnerSignature,
   type KnownKeys,
-  type VerifiedEnvelope,
   verifyEnvelope,
 } from '../src/protocol/envelopes/verify-envelope.js'
 import { type FaultHandling, HANDLING_OF_FAULT, type ProtocolFault } from '../src/protocol/errors.js'
@@ -45,7 +45,7 @@ export interface ExaminationOptions {
   readonly now: Date
 }
 
-type OpenedEnvelope = Extract<VerifiedEnvelope, { readonly state: 'verified' }>
+type OpenedEnvelope = Extract<EnvelopeVerification, { readonly state: 'verified' }>
 
 /** Performs all steps of receiving an envelope that need no database. */
 export function examineEnvelope(text: string, { keys, recipient, now }: ExaminationOptions): Examined {

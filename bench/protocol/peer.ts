@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type VerifiedEnvelope, verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
+import { type EnvelopeVerification, verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { type BenchOptions, median, type Result, reportSkipped, spreadOf } from '../bench.js'
 import { FLOORS } from '../floors.js'
 import { MICROSECONDS_PER_MEASUREMENT, type Rate, rateOf } from '../machine/processor-time.js'
@@ -26,7 +26,7 @@ export async function compareWithGem(gem: GemProcess, corpus: Corpus, bits: numb
   const receivedAt = new Date()
   const values: Rate[] = []
   const limits: Rate[] = []
-  let opened: readonly VerifiedEnvelope[] = []
+  let opened: readonly EnvelopeVerification[] = []
   let ok = true
   const open = () => {
     opened = task.envelopes.map((envelope) => verifyEnvelope(envelope, corpus.keys, receivedAt))
@@ -66,7 +66,7 @@ function taskOf({ statusMessages, comments, poster, keys }: Corpus): GemTask {
   }
 }
 
-function readingOf(opened: VerifiedEnvelope): Reading {
+function readingOf(opened: EnvelopeVerification): Reading {
   if (opened.state !== 'verified') return { refused: opened.state }
   const { entity, signature } = opened
   if (signature === 'invalid' || !('guid' in entity)) return { refused: entity.type }

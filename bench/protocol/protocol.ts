@@ -2,7 +2,7 @@ import { constants, privateDecrypt, randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { Piscina } from 'piscina'
 import { decryptEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
-import { type VerifiedEnvelope, verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
+import { type EnvelopeVerification, verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import { type BenchOptions, median, type Result, spreadOf } from '../bench.js'
 import { FLOORS } from '../floors.js'
@@ -38,7 +38,7 @@ interface OpeningCase {
   /** Only for the usual key length: with smaller keys the RSA operations are a smaller part of the time. */
   readonly floor?: number
   readonly messages: number
-  readonly open: () => readonly VerifiedEnvelope[] | Promise<readonly VerifiedEnvelope[]>
+  readonly open: () => readonly EnvelopeVerification[] | Promise<readonly EnvelopeVerification[]>
   readonly limitMessages: number
   /** The RSA operations of `limitMessages` messages. */
   readonly limit: () => unknown

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { ReadDocument, ReceivedDocument } from '../protocol/discovery/documents.js'
 import type { Relayable } from '../protocol/entities/relayables.js'
-import type { KnownKeys, VerifiedEnvelope } from '../protocol/envelopes/verify-envelope.js'
+import type { EnvelopeVerification, KnownKeys } from '../protocol/envelopes/verify-envelope.js'
 
 /** The keys of a new person as PEM: the public one as SPKI, the private one as PKCS#8. */
 export interface KeyPair {
@@ -14,7 +14,7 @@ export interface PodCrypto {
   /** Default: 4096 bits. */
   generateKeyPair(bits?: 2048 | 4096): Promise<KeyPair>
   /** Opens each envelope and verifies its signatures. Results are in order of the messages. */
-  verifyEnvelopes(messages: readonly ReceivedEnvelope[], keys: KnownKeys): Promise<readonly VerifiedEnvelope[]>
+  verifyEnvelopes(messages: readonly ReceivedEnvelope[], keys: KnownKeys): Promise<readonly EnvelopeVerification[]>
   /** Decrypts private envelopes; their signatures are not verified yet. `undefined`: cannot be decrypted. */
   openEncryptedEnvelopes(messages: readonly ReceivedEncryptedEnvelope[]): Promise<readonly (string | undefined)[]>
   /** The author's signature of a relayable. */

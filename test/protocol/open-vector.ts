@@ -1,13 +1,13 @@
 import { decryptEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { readMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
-import { type VerifiedEnvelope, verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
+import { type EnvelopeVerification, verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
 import type { VectorKeys } from './vector-keys.js'
 
 /** What is taken for the time of receipt; the vectors leave open what depends on it. */
 export const receivedAt = new Date('2024-05-06T07:08:09Z')
 
-export type OpenVector = Extract<VerifiedEnvelope, { readonly state: 'verified' }>
+export type OpenVector = Extract<EnvelopeVerification, { readonly state: 'verified' }>
 
 /** Opens an envelope with the keys of the file. Other persons cannot be discovered. */
 export function openVector(envelope: string, keys: VectorKeys): OpenVector {

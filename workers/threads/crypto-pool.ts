@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { Piscina } from 'piscina'
-import type { VerifiedEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
+import type { EnvelopeVerification } from '../../src/protocol/envelopes/verify-envelope.js'
 import type { PodCrypto, ReceivedEnvelope } from '../../src/services/pod-crypto.js'
 import { type CryptoLoad, recordCryptoTask, recordCryptoWait } from './crypto-metrics.js'
 import type * as tasks from './crypto-thread.js'
@@ -151,7 +151,7 @@ function isSingleSmallEnvelope(messages: readonly ReceivedEnvelope[]): boolean {
   return messages.length === 1 && message !== undefined && message.envelope.length <= VERIFIED_HERE_CHARS
 }
 
-function verifyHere(task: Parameters<typeof verifyEnvelopes>[0]): readonly VerifiedEnvelope[] {
+function verifyHere(task: Parameters<typeof verifyEnvelopes>[0]): readonly EnvelopeVerification[] {
   const began = performance.now()
   const verifiedEnvelopes = verifyEnvelopes(task)
   recordCryptoTask('verifyEnvelopes', performance.now() - began)

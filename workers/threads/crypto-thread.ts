@@ -7,7 +7,11 @@ import {
 import type { Relayable } from '../../src/protocol/entities/relayables.js'
 import { decryptEnvelope, writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { signMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
-import { type KnownKeys, type VerifiedEnvelope, verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
+import {
+  type EnvelopeVerification,
+  type KnownKeys,
+  verifyEnvelope,
+} from '../../src/protocol/envelopes/verify-envelope.js'
 import { signMigration as signMove } from '../../src/protocol/signatures/migration-signature.js'
 import { signRelayable as sign } from '../../src/protocol/signatures/relayable-signature.js'
 import type {
@@ -31,7 +35,7 @@ export function generateKeyPair({ bits }: { readonly bits: number }): KeyPair {
 export function verifyEnvelopes(task: {
   readonly messages: readonly ReceivedEnvelope[]
   readonly keys: KnownKeys
-}): VerifiedEnvelope[] {
+}): EnvelopeVerification[] {
   return task.messages.map(({ envelope, receivedAt }) => verifyEnvelope(envelope, task.keys, receivedAt))
 }
 

@@ -7,7 +7,7 @@ import {
   type ReceivedEntity,
 } from '../../protocol/entities/registry.js'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
-import type { InnerSignature, VerifiedEnvelope } from '../../protocol/envelopes/verify-envelope.js'
+import type { EnvelopeVerification, InnerSignature } from '../../protocol/envelopes/verify-envelope.js'
 import type { Services } from '../../services/services.js'
 import { parseHomeUrl, parsePodHost } from '../discovery/pod-location.js'
 import type {
@@ -28,16 +28,16 @@ export async function openEnvelopes(
   messages: readonly InboundMessage[],
 ): Promise<StepResult<VerifiedMessage<ReceivableEntity>>> {
   const { decrypted, rejected: undecryptable } = await decryptEnvelopes(services, messages)
-  const { verified, signers } = await verifyWithStoredKeys(services, decrypted)
-  const peopleOfBlockedPods = await findPeopleOfBlockedPods(services, verified.values())
+  const { verifications, signers } = await verifyWithStoredKeys(services, decrypted)
+  const peopleOfBlockedPods = await findPeopleOfBlockedPods(services, verifications.values())
   const ready: VerifiedMessage<ReceivableEntity>[] = []
   const waiting: WaitingMessage[] = []
   const rejected: RejectedMessage[] = [...undecryptable]
   const ignored: IgnoredMessage[] = []
   for (const each of decrypted) {
-    const verifiedEnvelope = verified.get(each)
-    if (verifiedEnvelope === undefined) throw new Error('A message was not verified.')
-    const outcome = outcomeOf(each, verifiedEnvelope, signers, peopleOfBlockedPods)
+    const verification = verifications.get(each)
+    if (verification === undefined) throw new Error('A message was not verified.')
+    const outcome = outcomeOf(each, verification, signers, peopleOfBlockedPods)
     if (outcome.kind === 'ready') ready.push(outcome.message)
     else if (outcome.kind === 'waiting') waiting.push(outcome.message)
     else if (outcome.kind === 'ignored') ignored.push(outcome.message)
@@ -57,25 +57,28 @@ type Signers = ReadonlyMap<string, Signer>
 
 function outcomeOf(
   decrypted: DecryptedMessage,
-  result: VerifiedEnvelope,
+  verification: EnvelopeVerification,
   signers: Signers,
   peopleOfBlockedPods: ReadonlySet<string>,
 ): EnvelopeOutcome {
   const { inbound, envelope } = decrypted
-  switch (result.state) {
+  switch (verification.state) {
     case 'verified':
-      return outcomeOfVerified(decrypted, result, signers)
+      return outcomeOfVerified(decrypted, verification, signers)
     case 'rejected':
-      return { kind: 'rejected', message: { inbound, envelope, fault: result.fault, reason: result.reason } }
+      return {
+        kind: 'rejected',
+        message: { inbound, envelope, fault: verification.fault, reason: verification.reason },
+      }
     case 'needs_key':
-      return outcomeOfUnverified(decrypted, result, signers, peopleOfBlockedPods)
+      return outcomeOfUnverified(decrypted, verification, signers, peopleOfBlockedPods)
   }
 }
 
 /** An envelope with valid signatures. */
 function outcomeOfVerified(
   { inbound, recipient }: DecryptedMessage,
-  { sender, entity, signature }: VerifiedEnvelope & { readonly state: 'verified' },
+  { sender, entity, signature }: EnvelopeVerification & { readonly state: 'verified' },
   signers: Signers,
 ): EnvelopeOutcome {
   const signer = signers.get(sender.toLowerCase())
@@ -94,10 +97,13 @@ function outcomeOfVerified(
   return { kind: 'ready', message }
 }
 
-/** An envelope whose signer, or the author of whose entity, has no usable key here: it waits until that person is looked up. */
+/**
+ * The envelope needs the key of its signer or author. Unknown person: the message waits for a lookup. Known person with an unusable key:
+ * rejected. Person on a blocked pod: ignored.
+ */
 function outcomeOfUnverified(
   { inbound, envelope }: DecryptedMessage,
-  { keyOwner, sender }: VerifiedEnvelope & { readonly state: 'needs_key' },
+  { keyOwner, sender }: EnvelopeVerification & { readonly state: 'needs_key' },
   signers: Signers,
   peopleOfBlockedPods: ReadonlySet<string>,
 ): EnvelopeOutcome {
@@ -124,9 +130,9 @@ function outcomeOfUnverified(
 /** Returns the unknown signers and authors on blocked pods; those pods get no request. */
 async function findPeopleOfBlockedPods(
   { db }: Pick<Services, 'db'>,
-  verified: Iterable<VerifiedEnvelope>,
+  verifications: Iterable<EnvelopeVerification>,
 ): Promise<ReadonlySet<string>> {
-  const unknown = new Set([...verified].flatMap((result) => (result.state === 'needs_key' ? [result.keyOwner] : [])))
+  const unknown = new Set([...verifications].flatMap((each) => (each.state === 'needs_key' ? [each.keyOwner] : [])))
   const locations = [...unknown].flatMap((address) => {
     const home = parseHomeUrl(address)
     return home === undefined ? [] : [{ address, ...parsePodHost(home) }]
@@ -152,7 +158,7 @@ function firstSignedBy(
  * did not find; those envelopes are verified once more, with that key.
  */
 async function verifyWithStoredKeys(services: Services, envelopes: readonly DecryptedMessage[]) {
-  const verifiedEnvelopes = new Map<DecryptedMessage, VerifiedEnvelope>()
+  const verifications = new Map<DecryptedMessage, EnvelopeVerification>()
   const signers = new Map<string, Signer>()
   const searchedAddresses = new Set<string>()
   let unverifiedEnvelopes = envelopes
@@ -163,19 +169,19 @@ async function verifyWithStoredKeys(services: Services, envelopes: readonly Decr
     const round = unverifiedEnvelopes.map(({ envelope, inbound }) => ({ envelope, receivedAt: inbound.acceptedAt }))
     const results = await services.crypto.verifyEnvelopes(round, keysOf(signers))
     for (const [index, decrypted] of unverifiedEnvelopes.entries()) {
-      const verifiedEnvelope = results[index]
-      if (verifiedEnvelope !== undefined) verifiedEnvelopes.set(decrypted, verifiedEnvelope)
+      const verification = results[index]
+      if (verification !== undefined) verifications.set(decrypted, verification)
     }
     const missing = unverifiedEnvelopes.flatMap((each) => {
-      const verifiedEnvelope = verifiedEnvelopes.get(each)
-      return verifiedEnvelope?.state === 'needs_key' && !searchedAddresses.has(verifiedEnvelope.keyOwner)
-        ? [{ each, address: verifiedEnvelope.keyOwner }]
+      const verification = verifications.get(each)
+      return verification?.state === 'needs_key' && !searchedAddresses.has(verification.keyOwner)
+        ? [{ each, address: verification.keyOwner }]
         : []
     })
     unverifiedEnvelopes = missing.map(({ each }) => each)
     addresses = new Set(missing.map(({ address }) => address))
   }
-  return { verified: verifiedEnvelopes, signers }
+  return { verifications, signers }
 }
 
 function claimedSigners(envelope: string): string[] {

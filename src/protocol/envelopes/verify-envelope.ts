@@ -13,8 +13,8 @@ export type KnownKeys = ReadonlyMap<string, KeyObject>
 /** The state of the signature inside a relayable or migration, in addition to that of the envelope. */
 export type InnerSignature = 'valid' | 'invalid' | 'absent'
 
-/** The result of opening an envelope. Plain data, because errors lose their fields between threads. */
-export type VerifiedEnvelope =
+/** The result of reading and verifying an envelope. Plain data, because errors lose their fields between threads. */
+export type EnvelopeVerification =
   | {
       readonly state: 'verified'
       readonly sender: string
@@ -33,16 +33,16 @@ export type VerifiedEnvelope =
  * Reads and verifies the envelope, reads the entity and verifies its inner signature. Whether the sender may send the entity is
  * decided later, because that depends on the entities it refers to (sender-rules.ts).
  */
-export function verifyEnvelope(envelope: string, keys: KnownKeys, receivedAt: Date): VerifiedEnvelope {
+export function verifyEnvelope(envelope: string, keys: KnownKeys, receivedAt: Date): EnvelopeVerification {
   try {
-    return readVerifiedEnvelope(envelope, keys, receivedAt)
+    return readAndVerify(envelope, keys, receivedAt)
   } catch (error) {
     if (error instanceof ProtocolError) return { state: 'rejected', fault: error.fault, reason: error.message }
     throw error
   }
 }
 
-function readVerifiedEnvelope(text: string, keys: KnownKeys, receivedAt: Date): VerifiedEnvelope {
+function readAndVerify(text: string, keys: KnownKeys, receivedAt: Date): EnvelopeVerification {
   const envelope = readMagicEnvelope(text)
   const { sender, payload } = envelope
   const owner = sender.toLowerCase()

@@ -15,7 +15,7 @@ import { Poll } from '../../../src/persistence/models/poll.js'
 import { Post } from '../../../src/persistence/models/post.js'
 import type { CommentEntity } from '../../../src/protocol/entities/relayables.js'
 import { peekEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
-import { type VerifiedEnvelope, verifyEnvelope } from '../../../src/protocol/envelopes/verify-envelope.js'
+import { type EnvelopeVerification, verifyEnvelope } from '../../../src/protocol/envelopes/verify-envelope.js'
 import { signRelayable } from '../../../src/protocol/signatures/relayable-signature.js'
 import type { OpenServices } from '../../../src/services/open-services.js'
 import { addPost } from '../../support/databases/rows.js'
@@ -57,7 +57,7 @@ describe('GET /fetch/:type/:guid', () => {
     publishPost(pod.pod, await viewerOf(pod.pod, ann), { text: 'Good morning', public: true, ...input })
   const annsPerson = () => Person.query(pod.pod.db).findOne({ guid: ann.account.guid }).throwIfNotFound()
 
-  async function openFetched(path: string): Promise<Extract<VerifiedEnvelope, { state: 'verified' }>> {
+  async function openFetched(path: string): Promise<Extract<EnvelopeVerification, { state: 'verified' }>> {
     const { body, statusCode } = await fetch(path)
     expect([path, statusCode]).toEqual([path, 200])
     const result = verifyEnvelope(body, keys, new Date())
