@@ -24,7 +24,7 @@ interface ProfileNode {
 /** Steps of the tasks of the crypto threads, by function name. */
 const TASKS: ReadonlyMap<string, string> = new Map([
   ['verifyEnvelopes', 'open'],
-  ['openEncryptedEnvelopes', 'decrypt'],
+  ['decryptEnvelopes', 'decrypt'],
   ['signEnvelope', 'sign'],
   ['signEnvelopes', 'sign'],
   ['signRelayable', 'sign'],

@@ -13,17 +13,17 @@ export interface KeyPair {
 export interface PodCrypto {
   /** Default: 4096 bits. */
   generateKeyPair(bits?: 2048 | 4096): Promise<KeyPair>
-  /** Opens each envelope and verifies its signatures. Results are in order of the messages. */
+  /** Reads each envelope and verifies its signatures. Results are in order of the messages. */
   verifyEnvelopes(messages: readonly ReceivedEnvelope[], keys: KnownKeys): Promise<readonly EnvelopeVerification[]>
   /** Decrypts private envelopes; their signatures are not verified yet. `undefined`: cannot be decrypted. */
-  openEncryptedEnvelopes(messages: readonly ReceivedEncryptedEnvelope[]): Promise<readonly (string | undefined)[]>
+  decryptEnvelopes(messages: readonly ReceivedEncryptedEnvelope[]): Promise<readonly (string | undefined)[]>
   /** The author's signature of a relayable. */
   signRelayable(relayable: Relayable, key: KeyObject): Promise<string>
   /** The inner signature of an account migration. */
   signMigration(move: { readonly from: string; readonly to: string }, key: KeyObject): Promise<string>
   /** Signs the payload and writes its magic envelope. */
   signEnvelope(payload: string, sender: string, key: KeyObject): Promise<string>
-  /** Seals any number of messages; results are in their order. */
+  /** Signs each payload and writes its magic envelope; results are in the order of the messages. */
   signEnvelopes(messages: readonly UnsignedMessage[]): Promise<readonly string[]>
   /** Encrypts each envelope for each of its recipients; results are in their order. */
   encryptEnvelopes(envelopes: readonly EnvelopeToEncrypt[]): Promise<readonly (readonly string[])[]>

@@ -238,7 +238,7 @@ it('S25: the web process receives private messages without using any key', async
       crypto: {
         ...opened.crypto,
         verifyEnvelopes: noKeys('verifyEnvelopes'),
-        openEncryptedEnvelopes: noKeys('openEncryptedEnvelopes'),
+        decryptEnvelopes: noKeys('decryptEnvelopes'),
         signRelayable: noKeys('signRelayable'),
         signEnvelope: noKeys('signEnvelope'),
         signEnvelopes: noKeys('signEnvelopes'),

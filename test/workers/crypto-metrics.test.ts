@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { Registry } from 'prom-client'
 import { afterAll, expect, it } from 'vitest'
 import { registerCryptoMetrics } from '../../workers/threads/crypto-metrics.js'
@@ -27,3 +28,19 @@ it('the metrics show running and waiting tasks of the crypto threads, and how lo
   expect(idle).toContain('pod_crypto_seconds_count{task="generateKeyPair"} 3')
   expect(idle).toContain('pod_crypto_wait_seconds_count 3')
 }, 180_000)
+
+it('the metrics keep the labels that dashboards use for tasks with another name in the code', async () => {
+  const registry = new Registry()
+  registerCryptoMetrics(registry, pool)
+  registry.resetMetrics()
+  const recipientKey = generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey
+  await pool.decryptEnvelopes([{ encrypted: 'rubbish', recipientKey }])
+  await pool.verifyEnvelopes(
+    ['rubbish', 'rubbish'].map((envelope) => ({ envelope, receivedAt: new Date() })),
+    new Map(),
+  )
+
+  const metrics = await registry.metrics()
+  for (const task of ['openEncryptedEnvelopes', 'openEnvelopes'])
+    expect(metrics).toContain(`pod_crypto_seconds_count{task="${task}"} 1`)
+})

@@ -57,7 +57,7 @@ it('the pool accepts as many new tasks as it has finished', async () => {
     encrypted: 'rubbish',
     recipientKey: key,
   }))
-  const once = () => crypto.openEncryptedEnvelopes(messages)
+  const once = () => crypto.decryptEnvelopes(messages)
 
   for (let time = 0; time < 5; time += 1) expect(await once()).toEqual(messages.map(() => undefined))
 })
@@ -83,7 +83,7 @@ it('public messages do not wait for private ones that were added just before the
   const order: string[] = []
   const encrypted = Array.from({ length: 40 }, () => ({ encrypted: 'rubbish', recipientKey: key }))
   const envelopes = Array.from({ length: 2 }, () => ({ envelope: 'rubbish', receivedAt: new Date('2026-11-30') }))
-  const decryption = crypto.openEncryptedEnvelopes(encrypted).then(() => order.push('private'))
+  const decryption = crypto.decryptEnvelopes(encrypted).then(() => order.push('private'))
   const verification = crypto.verifyEnvelopes(envelopes, new Map()).then(() => order.push('public'))
   await Promise.all([decryption, verification])
 

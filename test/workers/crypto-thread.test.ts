@@ -41,7 +41,7 @@ it('a thread seals, encrypts, decrypts and opens, with keys and dates passed unc
   const [encryptedEnvelopes = []] = await run('encryptEnvelopes', {
     envelopes: [{ envelope: signed[0] ?? '', recipientKeys }],
   })
-  const envelopes = await run('openEncryptedEnvelopes', {
+  const envelopes = await run('decryptEnvelopes', {
     messages: encryptedEnvelopes.map((encrypted) => ({ encrypted, recipientKey: ann.privateKey })),
   })
   const opened = await run('verifyEnvelopes', {

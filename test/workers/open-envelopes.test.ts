@@ -55,8 +55,8 @@ it('an envelope is encrypted for any number of recipients, and each one decrypts
     recipientKey: privateKey,
   }))
 
-  expect(await crypto.openEncryptedEnvelopes(rightKeys)).toEqual(recipients.map(() => '<an-envelope/>'))
-  expect(await crypto.openEncryptedEnvelopes(wrongKeys)).toEqual(recipients.map(() => undefined))
+  expect(await crypto.decryptEnvelopes(rightKeys)).toEqual(recipients.map(() => '<an-envelope/>'))
+  expect(await crypto.decryptEnvelopes(wrongKeys)).toEqual(recipients.map(() => undefined))
 })
 
 it('a single small envelope is opened without a thread, a long one or a second one in a thread', async () => {

@@ -24,7 +24,10 @@ const waitSeconds = new Histogram({
 })
 
 /** The values of the label `task` are fixed: dashboards and alerts of operators use them. */
-const TASK_LABELS: Readonly<Record<string, string>> = { verifyEnvelopes: 'openEnvelopes' }
+const TASK_LABELS: Readonly<Record<string, string>> = {
+  verifyEnvelopes: 'openEnvelopes',
+  decryptEnvelopes: 'openEncryptedEnvelopes',
+}
 
 export function recordCryptoTask(task: string, ms: number): void {
   taskSeconds.observe({ task: TASK_LABELS[task] ?? task }, ms / 1_000)
@@ -35,7 +38,7 @@ export function recordCryptoWait(addedAt: number): void {
   waitSeconds.observe((performance.now() - addedAt) / 1_000)
 }
 
-/** The load of the threads as a heartbeat has it. */
+/** The load of the threads, as heartbeats report it. */
 export function threadLoad(pool: { load(): CryptoLoad }): {
   readonly busy: number
   readonly max: number

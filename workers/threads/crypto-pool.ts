@@ -30,7 +30,7 @@ type Tasks = typeof tasks
 
 /** Milliseconds by which a long task is due later than a short one that is added at the same time. Others are due at once. */
 const DUE_AFTER_MS: Readonly<Partial<Record<keyof Tasks, number>>> = {
-  openEncryptedEnvelopes: 50,
+  decryptEnvelopes: 50,
   signEnvelopes: 100,
   generateKeyPair: 200,
 }
@@ -115,9 +115,9 @@ export function openCryptoPool(
         run('verifyEnvelopes', { messages: part, keys }, THREAD_LIMITS.envelopesMs),
       )
     },
-    openEncryptedEnvelopes: (encrypted) =>
+    decryptEnvelopes: (encrypted) =>
       runInParts(encrypted, PRIVATE_KEYS_A_TASK, (messages) =>
-        run('openEncryptedEnvelopes', { messages }, THREAD_LIMITS.envelopesMs),
+        run('decryptEnvelopes', { messages }, THREAD_LIMITS.envelopesMs),
       ),
     signRelayable: (relayable, key) => run('signRelayable', { relayable, key }, THREAD_LIMITS.signatureMs),
     signMigration: (move, key) => run('signMigration', { ...move, key }, THREAD_LIMITS.signatureMs),

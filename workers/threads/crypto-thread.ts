@@ -40,7 +40,7 @@ export function verifyEnvelopes(task: {
 }
 
 /** Decrypts envelopes; their signatures are not verified yet. `undefined`: cannot be decrypted. */
-export function openEncryptedEnvelopes(task: {
+export function decryptEnvelopes(task: {
   readonly messages: readonly ReceivedEncryptedEnvelope[]
 }): (string | undefined)[] {
   return task.messages.map(({ encrypted, recipientKey }) => decryptEnvelope(encrypted, recipientKey))

@@ -7,7 +7,7 @@ const tasks = await import('./crypto-thread.ts')
 export const {
   generateKeyPair,
   verifyEnvelopes,
-  openEncryptedEnvelopes,
+  decryptEnvelopes,
   signRelayable,
   signMigration,
   signEnvelope,

@@ -36,7 +36,7 @@ export async function decryptEnvelopes(
   const envelopes =
     encryptedMessages.length === 0
       ? []
-      : await services.crypto.openEncryptedEnvelopes(
+      : await services.crypto.decryptEnvelopes(
           encryptedMessages.map(({ inbound, key }) => ({ encrypted: inbound.envelope, recipientKey: key })),
         )
   for (const [index, { inbound, recipient }] of encryptedMessages.entries()) {

@@ -39,7 +39,7 @@ async function deliveryOf(
     return { path: '/receive/public', contentType: 'application/magic-envelope+xml', body: envelope }
   }
   const recipientKey = await loadPrivateKey(services, encryptedFor.oldId)
-  const [decrypted] = await services.crypto.openEncryptedEnvelopes([{ encrypted: envelope, recipientKey }])
+  const [decrypted] = await services.crypto.decryptEnvelopes([{ encrypted: envelope, recipientKey }])
   const newest = await Person.query(services.db).findById(encryptedFor.newestId)
   const key = newest && readPublicKey(newest.publicKey)
   if (newest === undefined || key === undefined || decrypted === undefined) return undefined

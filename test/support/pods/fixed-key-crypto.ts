@@ -22,7 +22,7 @@ export function fixedKeyCrypto(): PodCrypto {
     },
     verifyEnvelopes: async (messages, keys) =>
       messages.map(({ envelope, receivedAt }) => verifyEnvelope(envelope, keys, receivedAt)),
-    openEncryptedEnvelopes: async (messages) =>
+    decryptEnvelopes: async (messages) =>
       messages.map(({ encrypted, recipientKey }) => decryptEnvelope(encrypted, recipientKey)),
     signRelayable: async (relayable, key) => signRelayable(relayable, key),
     signMigration: async (move, key) => signMigration(move, key),

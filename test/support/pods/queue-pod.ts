@@ -56,7 +56,7 @@ export async function openQueuePod(stores: PodStores): Promise<QueuePod> {
     crypto: {
       generateKeyPair: noKeys,
       verifyEnvelopes: noKeys,
-      openEncryptedEnvelopes: noKeys,
+      decryptEnvelopes: noKeys,
       signRelayable: noKeys,
       signMigration: noKeys,
       signEnvelope: noKeys,
