@@ -42,7 +42,7 @@ const FILES: readonly (readonly [RegExp, string])[] = [
   ],
   [/notifications?|announcements/, 'notify'],
   [/federation\/outbound\/(dispatch|participat|.*-entities)|domain\/outbound|insert-deliveries/, 'dispatch'],
-  [/federation\/outbound\/seal|private-keys|pod\/secrets/, 'sign'],
+  [/federation\/outbound\/(prepare-deliveries|.*sign)|private-keys|services\/secrets/, 'sign'],
   [/federation\/(outbound|remote-pod)|persistence\/outbound|node_modules\/undici/, 'deliver'],
   [/federation\/inbound|persistence\/inbound|workers\/(inbound-runner|bisect)/, 'store'],
   [/src\/jobs\/|node_modules\/(bullmq|ioredis)|workers\/(run-job|start-workers|messages-of-job|job-)/, 'queue'],

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { Config } from '../../src/config/config.js'
 import { readSoftware } from '../../src/config/software.js'
 import { findHostMismatch } from '../../src/domain/accounts/accounts.js'
-import { unsealPrivateKey } from '../../src/domain/accounts/private-keys.js'
+import { decryptStoredPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import { type CheckResult, checkFailure, checkPassed, checkWarning } from '../../src/domain/operations/check-result.js'
 import { findNewerRelease } from '../../src/domain/operations/newer-release.js'
 import { QUEUE_POOLS } from '../../src/jobs/queues/postgres-store.js'
@@ -132,7 +132,7 @@ async function checkSealedKeys(db: Knex, config: Config): Promise<CheckResult> {
   const newestSecrets = await UserSecrets.query(db).orderBy('userId', 'desc').first()
   if (newestSecrets === undefined) return checkPassed('sealed keys', 'There are no accounts yet.')
   try {
-    unsealPrivateKey(createSecrets(await readSecretKey(config)), newestSecrets)
+    decryptStoredPrivateKey(createSecrets(await readSecretKey(config)), newestSecrets)
     return checkPassed('sealed keys', 'The secret key opens the private keys of the accounts.')
   } catch {
     return checkFailure(

@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { findRunningEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
 import type { Config } from '../config/config.js'
 import { readSoftware } from '../config/software.js'
-import { bindPrivateKeys, unsealPrivateKey } from '../domain/accounts/private-keys.js'
+import { bindPrivateKeys, decryptStoredPrivateKey } from '../domain/accounts/private-keys.js'
 import { StartError } from '../errors/start-error.js'
 import { messageOf } from '../errors/thrown.js'
 import { openRemotePodClient } from '../federation/remote-pod/client.js'
@@ -285,7 +285,7 @@ async function checkSecretKey(db: Knex, secrets: Secrets, { secretKey, dataDir }
   const oldest = await UserSecrets.query(db).orderBy('userId').first()
   if (oldest === undefined) return
   try {
-    unsealPrivateKey(secrets, oldest)
+    decryptStoredPrivateKey(secrets, oldest)
   } catch (cause) {
     const place = secretKey === undefined ? `the file secret-key in ${dataDir}` : 'SECRET_KEY'
     throw new StartError(

@@ -41,7 +41,7 @@ export async function hasSecretKey({ secretKey, dataDir }: Pick<Config, 'secretK
 
 /** Columns with the prefix `sealed_` hold values that `encrypt` and `encryptBytes` have made. */
 export function createSecrets(key: Buffer): Secrets {
-  function open(sealed: Buffer, owner: SecretOwner | undefined): Buffer {
+  function decryptBytes(sealed: Buffer, owner: SecretOwner | undefined): Buffer {
     const decipher = createDecipheriv(CIPHER, key, sealed.subarray(0, NONCE_BYTES))
     if (owner !== undefined) decipher.setAAD(Buffer.from(owner))
     decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
@@ -49,7 +49,7 @@ export function createSecrets(key: Buffer): Secrets {
     return Buffer.concat([decipher.update(body), decipher.final()])
   }
 
-  function seal(bytes: Buffer, owner: SecretOwner): Buffer {
+  function encryptBytes(bytes: Buffer, owner: SecretOwner): Buffer {
     const nonce = randomBytes(NONCE_BYTES)
     const cipher = createCipheriv(CIPHER, key, nonce)
     cipher.setAAD(Buffer.from(owner))
@@ -57,25 +57,25 @@ export function createSecrets(key: Buffer): Secrets {
   }
 
   /**
-   * Private keys by owner and sealed bytes, so that no owner can get the key of another one. Unsealing and parsing a key takes longer
+   * Private keys by owner and sealed bytes, so that no owner can get the key of another one. Decrypting and parsing a key takes longer
    * than checking a signature.
    */
   const keys = new LRUCache<string, KeyObject>({ max: ACCOUNT_LIMITS.privateKeysCached })
 
-  function unsealPrivateKey(sealed: Buffer, owner: SecretOwner): KeyObject | undefined {
+  function decryptPrivateKey(sealed: Buffer, owner: SecretOwner): KeyObject | undefined {
     const name = `${owner} ${sealed.toString('base64')}`
-    const privateKey = keys.get(name) ?? readPrivateKey(open(sealed, owner).toString('utf8'))
+    const privateKey = keys.get(name) ?? readPrivateKey(decryptBytes(sealed, owner).toString('utf8'))
     if (privateKey !== undefined) keys.set(name, privateKey)
     return privateKey
   }
 
   return {
-    decryptPrivateKey: unsealPrivateKey,
-    encrypt: (text, owner) => seal(Buffer.from(text), owner),
-    decrypt: (sealed, owner) => open(sealed, owner).toString('utf8'),
-    decryptUnbound: (sealed) => open(sealed, undefined).toString('utf8'),
-    encryptBytes: seal,
-    decryptBytes: open,
+    decryptPrivateKey,
+    encrypt: (text, owner) => encryptBytes(Buffer.from(text), owner),
+    decrypt: (sealed, owner) => decryptBytes(sealed, owner).toString('utf8'),
+    decryptUnbound: (sealed) => decryptBytes(sealed, undefined).toString('utf8'),
+    encryptBytes,
+    decryptBytes,
     mac: (text, purpose) => createHmac('sha256', key).update(`${purpose}\0${text}`).digest(),
   }
 }

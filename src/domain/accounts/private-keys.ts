@@ -9,15 +9,15 @@ export async function loadPrivateKey(services: Pick<Services, 'db' | 'secrets'>,
   return decryptPrivateKey(services.secrets, `user ${userSecrets.userId}`, userSecrets.sealedPrivateKey)
 }
 
-/** Opens a sealed private key on the calling thread. Callers pass the key to the crypto threads. */
+/** Decrypts a private key on the calling thread. Callers pass the key to the crypto threads. */
 export function decryptPrivateKey(secrets: Services['secrets'], owner: SecretOwner, sealed: Buffer): KeyObject {
   const key = secrets.decryptPrivateKey(sealed, owner)
   if (key === undefined) throw new Error(`The private key of ${owner} cannot be parsed.`)
   return key
 }
 
-/** Unseals a private key, whether it is bound to its user or not. Throws if the secret key of the pod is another one. */
-export function unsealPrivateKey(
+/** Decrypts a stored private key, whether it is bound to its user or not. Throws if the secret key of the pod is another one. */
+export function decryptStoredPrivateKey(
   secrets: Services['secrets'],
   { userId, sealedPrivateKey, bound }: Pick<UserSecrets, 'userId' | 'sealedPrivateKey' | 'bound'>,
 ): string {
@@ -27,8 +27,8 @@ export function unsealPrivateKey(
 const KEY_BATCH_SIZE = 200
 
 /**
- * Seals private keys of an earlier version again, bound to their users; returns how many. It runs at start, because `loadPrivateKey`
- * opens bound keys only.
+ * Encrypts private keys of an earlier version again, bound to their users; returns how many. It runs at start, because `loadPrivateKey`
+ * decrypts bound keys only.
  */
 export async function bindPrivateKeys({ db, secrets }: Pick<Services, 'db' | 'secrets'>): Promise<number> {
   for (let bound = 0; ; ) {

@@ -8,12 +8,12 @@ const KID = 'default'
 /** Loads the private key that signs ID tokens. It is created on first use; of several processes, the first insert wins. */
 export async function loadSigningKey(services: Pick<Services, 'db' | 'crypto' | 'secrets'>): Promise<JsonWebKey> {
   const storedKey = (await SigningKey.query(services.db).findById(KID)) ?? (await createSigningKey(services))
-  const key = createPrivateKey(await unsealSigningKey(services, storedKey)).export({ format: 'jwk' })
+  const key = createPrivateKey(await decryptSigningKey(services, storedKey)).export({ format: 'jwk' })
   return { ...key, ...KEY_PARAMETERS }
 }
 
-/** Unseals the key. A key that an earlier version sealed without its purpose is sealed again with it. */
-async function unsealSigningKey(
+/** Decrypts the key. A key that an earlier version encrypted without its purpose is encrypted again with it. */
+async function decryptSigningKey(
   { db, secrets }: Pick<Services, 'db' | 'secrets'>,
   { kid, sealedPrivateKey }: SigningKey,
 ): Promise<string> {

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { unsealPrivateKey } from '../../domain/accounts/private-keys.js'
+import { decryptStoredPrivateKey } from '../../domain/accounts/private-keys.js'
 import { UPLOADS_PATH } from '../../domain/photos/photos.js'
 import { messageOf } from '../../errors/thrown.js'
 import { Person } from '../../persistence/models/person.js'
@@ -91,7 +91,7 @@ async function findKeyFaults({ db, secrets }: Services): Promise<readonly string
       .whereIn('id', db('users').where({ id: row.userId }).select('personId'))
       .first()
     try {
-      const publicKey = createPublicKey(createPrivateKey(unsealPrivateKey(secrets, row)))
+      const publicKey = createPublicKey(createPrivateKey(decryptStoredPrivateKey(secrets, row)))
       if (person === undefined || !publicKey.equals(createPublicKey(person.publicKey))) {
         faults.push(`The private key of user ${row.userId} does not fit the public key.`)
       }
