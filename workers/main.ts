@@ -30,8 +30,8 @@ import { notifyHandlers } from './handlers/notify.js'
 import { outboundHandlers, outboundSlowHandlers, relayHandlers } from './handlers/outbound.js'
 import { photoHandlers, startUploadSweeper } from './handlers/photos.js'
 import { openUnverifiedFetchHandlers } from './handlers/unverified-fetch.js'
+import { inProcessDelivery, inProcessHandlers } from './in-process-runs/in-process-handlers.js'
 import { registerJobMetrics } from './job-metrics.js'
-import { localDelivery, localHandlers } from './local-runs/local-handlers.js'
 import { startExports } from './run-exports.js'
 import { startImports } from './run-imports.js'
 import { runPeriodically } from './run-periodically.js'
@@ -73,8 +73,8 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
       photos: photoHandlers,
       maintenance: maintenanceHandlers,
     },
-    localHandlers,
-    localDelivery,
+    inProcessHandlers,
+    inProcessDelivery,
   })
   const uploads = hasPictureQueue ? startUploadSweeper(services) : undefined
   const exports = hasPictureQueue ? startExports(services) : undefined

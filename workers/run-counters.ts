@@ -9,16 +9,16 @@ export interface RunCounters {
   /** Runs a job of a queue. */
   runJob(queue: QueueName, job: Job, run: (job: Job) => Promise<void>): Promise<void>
   /** Runs the work of an outbox row without a job. */
-  runLocally(queue: QueueName, name: string, run: () => Promise<void>): Promise<void>
+  runInProcess(queue: QueueName, name: string, run: () => Promise<void>): Promise<void>
   /** The jobs that run now, without their data. */
   runningJobs(): readonly RunningJob[]
-  /** Resolves when no local run is left. They are not known to the workers of the queue. */
-  localRunsEnded(): Promise<void>
+  /** Resolves when no run without a job is left. The workers of the queue do not know these runs. */
+  inProcessRunsEnded(): Promise<void>
 }
 
 export function openRunCounters(): RunCounters {
   const running = new Set<RunningJob>()
-  const localRuns = new Set<Promise<void>>()
+  const inProcessRuns = new Set<Promise<void>>()
 
   async function countRun(
     { queue, ...job }: Pick<RunningJob, 'name' | 'attempt'> & { readonly queue: QueueName },
@@ -43,14 +43,14 @@ export function openRunCounters(): RunCounters {
       recordJobWait(queue, Date.now() - (job.timestamp + job.delay))
       await countRun({ queue, name: job.name, attempt: job.attemptsMade + 1 }, () => run(job))
     },
-    async runLocally(queue, name, run) {
+    async runInProcess(queue, name, run) {
       const endOfRun = countRun({ queue, name, attempt: 1 }, run)
-      localRuns.add(endOfRun)
-      await endOfRun.finally(() => localRuns.delete(endOfRun))
+      inProcessRuns.add(endOfRun)
+      await endOfRun.finally(() => inProcessRuns.delete(endOfRun))
     },
     runningJobs: () => [...running],
-    async localRunsEnded() {
-      await Promise.allSettled(localRuns)
+    async inProcessRunsEnded() {
+      await Promise.allSettled(inProcessRuns)
     },
   }
 }

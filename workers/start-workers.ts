@@ -11,10 +11,10 @@ import type { RunningJob } from '../src/persistence/operations/processes.js'
 import type { Services } from '../src/services/services.js'
 import { openAdaptiveConcurrency } from './adaptive-concurrency.js'
 import { startSchedules } from './handlers/maintenance.js'
+import type { InProcessDelivery, InProcessHandler } from './in-process-runs/run-in-groups.js'
+import { startInProcessRuns } from './in-process-runs/start-in-process-runs.js'
 import { openInboundLoad } from './inbound-load.js'
 import { createInboundRunner } from './inbound-runner.js'
-import type { LocalDelivery, LocalHandler } from './local-runs/run-in-groups.js'
-import { startLocalRuns } from './local-runs/start-local-runs.js'
 import { putBackDelay } from './put-back.js'
 import { openRunCounters } from './run-counters.js'
 import { createJobRunner, type HandlerTable } from './run-job.js'
@@ -67,9 +67,9 @@ export interface WorkersOptions {
   /** Handlers of the jobs of each served queue; messages have no handler: see `inbound-runner.ts`. */
   readonly handlers: Readonly<Partial<Record<QueueName, HandlerTable>>>
   /** Work that this process does without a job after it has written the row; of the served queues only. */
-  readonly localHandlers?: readonly LocalHandler[]
+  readonly inProcessHandlers?: readonly InProcessHandler[]
   /** Deliveries that this process does without a job; for served queues only. */
-  readonly localDelivery?: LocalDelivery
+  readonly inProcessDelivery?: InProcessDelivery
   /** Not set: those of the configuration. */
   readonly queues?: readonly QueueName[]
   /** Replaces single times; for tests, which cannot wait for minutes. */
@@ -144,10 +144,10 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
     if (isInboundQueue(queue) && configuredConcurrency === undefined) return serveAdaptively(queue, run, serving)
     return services.jobs.serve(queue, (job) => counters.runJob(queue, job, run), serving)
   })
-  const endLocalRuns = startLocalRuns(services, {
+  const endInProcessRuns = startInProcessRuns(services, {
     queues,
-    handlers: options.localHandlers,
-    delivery: options.localDelivery,
+    handlers: options.inProcessHandlers,
+    delivery: options.inProcessDelivery,
     limits: {
       timeoutMs: timing.timeoutMs,
       startNothingNew: startNothingNew.signal,
@@ -163,13 +163,13 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
   const sampling = hasMaintenanceQueue ? startQueueSampling(services) : undefined
 
   async function close(): Promise<void> {
-    endLocalRuns()
+    endInProcessRuns()
     startNothingNew.abort()
     const closing = Promise.all([
       schedules?.stop(),
       sweeping?.stop(),
       sampling?.stop(),
-      counters.localRunsEnded(),
+      counters.inProcessRunsEnded(),
       ...workers.map((worker) => worker.close()),
     ])
     const stopWaiting = new AbortController()

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { signIn } from '../../src/domain/accounts/sign-in.js'
 import { outboundHandlers, outboundSlowHandlers } from '../../workers/handlers/outbound.js'
-import { localDelivery } from '../../workers/local-runs/local-handlers.js'
+import { inProcessDelivery } from '../../workers/in-process-runs/in-process-handlers.js'
 import { startFakePods } from '../support/federation/fake-pods.js'
 import { addRecordingPod } from '../support/federation/recording-pod.js'
 import { viewerOf } from '../support/people/local-users.js'
@@ -50,7 +50,7 @@ it('a restored pod continues: ids, streams, mentions, search, sign-in, tokens an
 
   const handlers = { outbound: outboundHandlers, 'outbound-slow': outboundSlowHandlers }
   const queues = ['outbound', 'outbound-slow'] as const
-  const workers = startTestWorkers(restored.pod, { handlers, queues, localDelivery })
+  const workers = startTestWorkers(restored.pod, { handlers, queues, inProcessDelivery })
   const delivered = () =>
     other.received.map(({ body: envelope }) => {
       const [, data = ''] = /<me:data[^>]*>([^<]+)</.exec(envelope) ?? []

@@ -5,7 +5,7 @@ import { setPodRule, unblockHost } from '../../src/domain/moderation/pods/pod-ru
 import { newGuid } from '../../src/domain/new-guid.js'
 import { pausePod, resumePod } from '../../src/domain/operations/pods.js'
 import { outboundHandlers, outboundSlowHandlers } from '../../workers/handlers/outbound.js'
-import { localDelivery } from '../../workers/local-runs/local-handlers.js'
+import { inProcessDelivery } from '../../workers/in-process-runs/in-process-handlers.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { addRecordingPod, type RecordingPod, writeMessage } from '../support/federation/recording-pod.js'
@@ -30,7 +30,7 @@ beforeAll(async () => {
   workers = startTestWorkers(opened.pod, {
     handlers: { outbound: outboundHandlers, 'outbound-slow': outboundSlowHandlers },
     queues: ['outbound', 'outbound-slow'],
-    localDelivery,
+    inProcessDelivery,
   })
 })
 afterAll(async () => {

@@ -11,7 +11,7 @@ import { type DuePod, findOverduePods } from '../../src/persistence/outbound/due
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import { maintenanceHandlers, prune } from '../../workers/handlers/maintenance.js'
 import { outboundHandlers, outboundSlowHandlers } from '../../workers/handlers/outbound.js'
-import { localDelivery } from '../../workers/local-runs/local-handlers.js'
+import { inProcessDelivery } from '../../workers/in-process-runs/in-process-handlers.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { sweep } from '../../workers/sweeper.js'
 import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
@@ -100,7 +100,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
 
   it('have no job for a proven pod in the process that has written its deliveries', async () => {
     const [fresh, provenPod] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
-    workers = startTestWorkers(pod, { handlers, queues, localDelivery })
+    workers = startTestWorkers(pod, { handlers, queues, inProcessDelivery })
     const addEach = vi.spyOn(pod.jobs, 'addEach')
     await write(fresh, provenPod)
 

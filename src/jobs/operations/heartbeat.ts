@@ -102,7 +102,7 @@ type QueueStates = readonly Pick<RequestedQueueState, 'queue' | 'state'>[]
 
 /** Compares each time, because a queue store that was emptied has forgotten that its queues are paused. */
 function requestedStateApplier(
-  jobs: Pick<JobQueues, 'pause' | 'resume' | 'isPaused' | 'refuseJobsFor' | 'localRuns'>,
+  jobs: Pick<JobQueues, 'pause' | 'resume' | 'isPaused' | 'refuseJobsFor' | 'inProcessRuns'>,
   served: readonly QueueName[],
 ): (requested: QueueStates) => Promise<void> {
   const appliedStates = new Map<QueueName, RequestedQueueState['state']>()
@@ -119,7 +119,7 @@ function requestedStateApplier(
   return async (requested) => {
     const knownQueues = requested.flatMap(({ queue, state }) => (isQueueName(queue) ? [{ queue, state }] : []))
     jobs.refuseJobsFor(knownQueues.filter(({ state }) => state === 'draining').map(({ queue }) => queue))
-    jobs.localRuns.stopFor(knownQueues.filter(({ state }) => state !== 'running').map(({ queue }) => queue))
+    jobs.inProcessRuns.stopFor(knownQueues.filter(({ state }) => state !== 'running').map(({ queue }) => queue))
     await Promise.all(
       knownQueues.filter(({ queue }) => served.includes(queue)).map(({ queue, state }) => apply(queue, state)),
     )

@@ -27,7 +27,7 @@ export async function startDeliveries(
   options: AddOptions = {},
 ): Promise<void> {
   const provenPodIds = idsOf(duePods.filter((duePod) => duePod.isProven))
-  const remainingPods = options.mayExist ? provenPodIds : jobs.localRuns.deliveries.start(provenPodIds)
+  const remainingPods = options.mayExist ? provenPodIds : jobs.inProcessRuns.deliveries.start(provenPodIds)
   const unprovenPodIds = idsOf(duePods.filter((duePod) => !duePod.isProven))
   const isShared = remainingPods.length > 1 && !options.mayExist
   await Promise.all([

@@ -5,7 +5,7 @@ import { StartError } from '../../errors/start-error.js'
 import { openOutageLog } from '../../logging/outage-log.js'
 import type { ObservedWorker } from '../bullmq/observed-worker.js'
 import type { AnyJob } from '../definitions.js'
-import { type LocalRuns, openLocalRuns } from '../local-runs/local-runs.js'
+import { type InProcessRuns, openInProcessRuns } from '../in-process-runs/in-process-runs.js'
 import { createJobAdding, type JobAdding } from './add-jobs.js'
 import { createQueueControl, type QueueControl } from './control-queues.js'
 import { createQueueInspection, type QueueInspection } from './inspect-queues.js'
@@ -29,7 +29,7 @@ export interface JobQueues extends JobAdding, QueueInspection, JobScheduling, Qu
   warnings(): Promise<readonly string[]>
   readonly versionOf: VersionOf
   /** Outbox rows that this process runs without a job. */
-  readonly localRuns: LocalRuns
+  readonly inProcessRuns: InProcessRuns
   serve(queue: QueueName, run: (job: Job) => Promise<void>, options: ServeOptions): ObservedWorker
 }
 
@@ -80,7 +80,7 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
     ...createQueueControl(client),
     ...createJobScheduling(client, optionsOf),
     versionOf: openJobVersions(settings.definitions),
-    localRuns: openLocalRuns(),
+    inProcessRuns: openInProcessRuns(),
     serve: (name, run, options) => serveQueue({ store, prefix, report }, name, run, options),
     hasFreeMemory: () => client.request('inbound', () => store.hasFreeMemory()),
 

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { openLocalDeliveries } from '../../src/jobs/local-runs/local-deliveries.js'
+import { openInProcessDeliveries } from '../../src/jobs/in-process-runs/in-process-deliveries.js'
 
 /** Runs that end when the test says so. */
 function openRuns() {
@@ -14,12 +14,12 @@ function openRuns() {
 
 describe('deliveries that start without a job', () => {
   it('are none in a process that serves none', () => {
-    expect(openLocalDeliveries().start([1, 2])).toEqual([1, 2])
+    expect(openInProcessDeliveries().start([1, 2])).toEqual([1, 2])
   })
 
   it('run as many at a time as may; the other pods get jobs', () => {
     const { started, run } = openRuns()
-    const deliveries = openLocalDeliveries()
+    const deliveries = openInProcessDeliveries()
     deliveries.serve({ maxConcurrent: 2, run })
 
     expect(deliveries.start([1, 2, 3])).toEqual([3])
@@ -28,7 +28,7 @@ describe('deliveries that start without a job', () => {
 
   it('run once more if any number of deliveries for their pod was written in the meantime', async () => {
     const { started, run, endNext } = openRuns()
-    const deliveries = openLocalDeliveries()
+    const deliveries = openInProcessDeliveries()
     deliveries.serve({ maxConcurrent: 1, run })
     deliveries.start([1])
 
@@ -43,7 +43,7 @@ describe('deliveries that start without a job', () => {
 
   it('release their capacity when they fail', async () => {
     const run = vi.fn(() => Promise.reject(new Error('The database does not answer.')))
-    const deliveries = openLocalDeliveries()
+    const deliveries = openInProcessDeliveries()
     deliveries.serve({ maxConcurrent: 1, run })
     deliveries.start([1])
 
@@ -53,7 +53,7 @@ describe('deliveries that start without a job', () => {
 
   it('start no more after their process has stopped serving, nor while an operator has stopped their queue', () => {
     const { started, run } = openRuns()
-    const deliveries = openLocalDeliveries()
+    const deliveries = openInProcessDeliveries()
     const end = deliveries.serve({ maxConcurrent: 9, run })
 
     deliveries.stop(true)

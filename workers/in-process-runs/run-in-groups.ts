@@ -1,6 +1,6 @@
 import { groupCommit } from '../../src/concurrency/group-commit.js'
 import type { AnyJob } from '../../src/jobs/definitions.js'
-import type { LocalRun } from '../../src/jobs/local-runs/local-runs.js'
+import type { InProcessRun } from '../../src/jobs/in-process-runs/in-process-runs.js'
 import type { OutboxRowOf } from '../../src/jobs/outbox/job-groups.js'
 import type { Services } from '../../src/services/services.js'
 import { withDeadline } from '../deadline.js'
@@ -8,21 +8,21 @@ import type { InboundLoad } from '../inbound-load.js'
 import { openGroupSpacing, type Spacing } from './group-spacing.js'
 
 /** Work of outbox rows that needs no job in the process that has written the rows. */
-export interface LocalHandler {
+export interface InProcessHandler {
   readonly job: AnyJob
   /** Rows that may run at a time; the others get jobs. */
   readonly maxConcurrent: number
-  open(services: Services, limits: LocalRunLimits): LocalRun
+  open(services: Services, limits: InProcessLimits): InProcessRun
 }
 
 /** Deliveries that need no job in the process that has written them. */
-export interface LocalDelivery {
+export interface InProcessDelivery {
   /** Pods that may be delivered to at a time; the others get jobs. */
   readonly maxConcurrent: number
   run(services: Services, podId: number, signal: AbortSignal): Promise<void>
 }
 
-export interface LocalRunLimits {
+export interface InProcessLimits {
   /** Milliseconds a run has. */
   readonly timeoutMs: number
   /** The process ends: rows no longer wait for others. */
@@ -47,7 +47,7 @@ interface GroupLimits<Data> {
 export function runInGroups<Data>(
   { maxItems, spacing, afterInbound = false, work }: GroupLimits<Data>,
   handleAll: (services: Services, rows: readonly OutboxRowOf<Data>[]) => Promise<void>,
-): LocalHandler['open'] {
+): InProcessHandler['open'] {
   return (services, { timeoutMs, startNothingNew, abortRunning, load }) => {
     const sizeOf = ({ data }: OutboxRowOf<Data>) => work?.of(data) ?? 1
     const run = groupCommit(

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { enqueueJobsOfKind } from '../../src/jobs/outbox/enqueue-jobs.js'
 import { groupOfRows } from '../../src/jobs/outbox/job-groups.js'
-import { type LocalHandler, runInGroups } from '../../workers/local-runs/run-in-groups.js'
+import { type InProcessHandler, runInGroups } from '../../workers/in-process-runs/run-in-groups.js'
 import type { HandlerTable } from '../../workers/run-job.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
@@ -46,14 +46,18 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
     greetedByJob = []
   })
 
-  function start(handler: LocalHandler): void {
+  function start(handler: InProcessHandler): void {
     const handlers: HandlerTable = {
       async greet(_pod, work) {
         const { name } = work.data as Greeting
         greetedByJob.push(name)
       },
     }
-    workers = startTestWorkers(pod, { queues: ['notify'], handlers: { notify: handlers }, localHandlers: [handler] })
+    workers = startTestWorkers(pod, {
+      queues: ['notify'],
+      handlers: { notify: handlers },
+      inProcessHandlers: [handler],
+    })
   }
 
   async function commit(...names: string[]): Promise<void> {
@@ -90,7 +94,7 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
   it('have no second effect when another worker has done them', async () => {
     const { released, release } = openGate()
     const addOutboxRows = vi.spyOn(pod.jobs, 'addOutboxRows')
-    const open: LocalHandler['open'] = (...rest) => {
+    const open: InProcessHandler['open'] = (...rest) => {
       const run = greetLocally(...rest)
       return async (row) => {
         await released
@@ -119,10 +123,10 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
 
   it('get jobs while an operator has stopped their queue', async () => {
     start({ job: greet, maxConcurrent: 2, open: greetLocally })
-    pod.jobs.localRuns.stopFor(['notify'])
+    pod.jobs.inProcessRuns.stopFor(['notify'])
     await commit('Alice')
     await untilIdle(pod)
-    pod.jobs.localRuns.stopFor([])
+    pod.jobs.inProcessRuns.stopFor([])
 
     expect([greetedLocally, greetedByJob]).toEqual([[], ['Alice']])
   })

@@ -4,7 +4,7 @@ import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js
 import { participate } from '../../src/federation/outbound/participate.js'
 import { type DataOf, dispatchRelaysJob, liveEventJob, participateJob } from '../../src/jobs/definitions.js'
 import { groupOfRows } from '../../src/jobs/outbox/job-groups.js'
-import { type LocalDelivery, type LocalHandler, runInGroups } from './run-in-groups.js'
+import { type InProcessDelivery, type InProcessHandler, runInGroups } from './run-in-groups.js'
 
 const LIVE_EVENTS_TOGETHER = 500
 /** Beyond these, rows get jobs. */
@@ -18,7 +18,7 @@ const RECORDS = { max: 256, fullGroupWork: 64 } as const
  * one of participations runs at a time, alongside the jobs of their queue: under load they must leave the database to others. While a burst
  * of received messages is stored, both wait, five seconds at most.
  */
-export const localHandlers: readonly LocalHandler[] = [
+export const inProcessHandlers: readonly InProcessHandler[] = [
   {
     job: liveEventJob,
     maxConcurrent: LIVE_EVENTS_TOGETHER,
@@ -60,7 +60,7 @@ export const localHandlers: readonly LocalHandler[] = [
 ]
 
 /** Deliveries without a job, as many as a job of several pods has. The other pods of a post are left to jobs, for all worker processes. */
-export const localDelivery: LocalDelivery = {
+export const inProcessDelivery: InProcessDelivery = {
   maxConcurrent: 64,
   run: (services, podId, signal) => deliver(services, [podId], { queue: 'outbound', signal }),
 }

@@ -1,40 +1,40 @@
 import type { OutboxRow } from '../queues/add-jobs.js'
 import type { QueueName } from '../queues/queue-names.js'
-import { type LocalDeliveries, openLocalDeliveries } from './local-deliveries.js'
+import { type InProcessDeliveries, openInProcessDeliveries } from './in-process-deliveries.js'
 
 /** Runs the work of one outbox row; rejects when a job of the queue has to do it instead. */
-export type LocalRun = (row: Pick<OutboxRow, 'id' | 'data' | 'trace'>) => Promise<void>
+export type InProcessRun = (row: Pick<OutboxRow, 'id' | 'data' | 'trace'>) => Promise<void>
 
-interface LocalRunOptions {
+interface InProcessRunOptions {
   readonly queue: QueueName
   readonly name: string
   /** Rows that may run at a time; the others get jobs. */
   readonly maxConcurrent: number
-  readonly run: LocalRun
+  readonly run: InProcessRun
 }
 
 /**
  * Runs outbox rows in the process that has written them, right after their commit. A job of the queue costs five statements or
  * commands more than the work of such a row. When the process dies, the sweeper adds a job for the row.
  */
-export interface LocalRuns {
+export interface InProcessRuns {
   /** Deliveries have no outbox rows. */
-  readonly deliveries: Pick<LocalDeliveries, 'serve' | 'start'>
+  readonly deliveries: Pick<InProcessDeliveries, 'serve' | 'start'>
   /** Runs rows of this queue and name from now on, until the returned function is called. */
-  serve(options: LocalRunOptions): () => void
-  /** Stops local runs for these queues: their rows get jobs. Rows of all other queues run here. */
+  serve(options: InProcessRunOptions): () => void
+  /** Stops runs in this process for these queues: their rows get jobs. Rows of all other queues run here. */
   stopFor(queues: readonly QueueName[]): void
   /** Starts the rows for which there is capacity, and returns the others. A row that fails is passed to `onFailure`. */
   start(rows: readonly OutboxRow[], onFailure: (row: OutboxRow) => void): readonly OutboxRow[]
 }
 
-interface Server extends LocalRunOptions {
+interface Server extends InProcessRunOptions {
   running: number
 }
 
-export function openLocalRuns(): LocalRuns {
+export function openInProcessRuns(): InProcessRuns {
   const servers = new Map<string, Server>()
-  const deliveries = openLocalDeliveries()
+  const deliveries = openInProcessDeliveries()
   let stoppedQueues: ReadonlySet<QueueName> = new Set()
 
   async function runRow(server: Server, row: OutboxRow, onFailure: (row: OutboxRow) => void): Promise<void> {

@@ -1,7 +1,7 @@
 /** Sends the due deliveries of one pod. */
 type DeliverToPod = (podId: number) => Promise<void>
 
-interface LocalDeliveriesOptions {
+interface InProcessDeliveriesOptions {
   /** Pods that may be delivered to at a time; the others get jobs. */
   readonly maxConcurrent: number
   readonly run: DeliverToPod
@@ -11,17 +11,17 @@ interface LocalDeliveriesOptions {
  * Delivers to reachable pods in the process that has written the deliveries, right after their commit. A job of the queue costs more
  * statements than the delivery. When the process dies, the sweeper adds a job for the pod.
  */
-export interface LocalDeliveries {
+export interface InProcessDeliveries {
   /** Delivers from now on, until the returned function is called. */
-  serve(options: LocalDeliveriesOptions): () => void
+  serve(options: InProcessDeliveriesOptions): () => void
   /** While stopped, all pods get jobs. */
   stop(isStopped: boolean): void
   /** Starts deliveries to the pods for which there is capacity, and returns the other pods. */
   start(podIds: readonly number[]): readonly number[]
 }
 
-export function openLocalDeliveries(): LocalDeliveries {
-  let server: LocalDeliveriesOptions | undefined
+export function openInProcessDeliveries(): InProcessDeliveries {
+  let server: InProcessDeliveriesOptions | undefined
   let isStopped = false
   /** The pods of running deliveries. True: more was written for the pod in the meantime, so that its run is followed by another. */
   const running = new Map<number, boolean>()
