@@ -15,7 +15,7 @@ import type { InboundLoad } from './inbound-load.js'
 import { OutOfTime, outcomeOfError } from './job-outcome.js'
 import { createMessageReader, isMessageJob, splitJob } from './messages-of-job.js'
 import { retryAfterOutages } from './retry-after-outage.js'
-import { createJobRunner, hasFurtherTries, type RunnerOptions, recordingFailure } from './run-job.js'
+import { createJobRunner, hasFurtherTries, type RunnerOptions, runAndRecordFailure } from './run-job.js'
 import { isSuspect } from './suspects.js'
 
 /**
@@ -23,13 +23,13 @@ import { isSuspect } from './suspects.js'
  * with enough messages, otherwise jobs of one message would be stored in batches of ten. Alongside a slow batch any number is enough:
  * one large transaction must not delay all other messages.
  */
-const BATCHES = {
+const BATCH_LIMITS = {
   maxConcurrent: 3,
   maxSize: 4 * 1024 * 1024,
   sizeOf: ({ envelope }: InboundMessage) => envelopeBytes(envelope),
 }
 /** Decrypting a private message takes as long as verifying sixty public ones. */
-const MESSAGES = {
+const ITEMS_OF_BATCH = {
   inbound: { maxItems: 256, minItems: 64, slowMs: 200 },
   'inbound-private': { maxItems: 64, minItems: 1 },
 } as const
@@ -38,10 +38,10 @@ const MESSAGES = {
  * Messages of sources that send more than their share are stored one small batch at a time, alongside the batches of all others. In
  * one batch with them, a message of another source would wait for hundreds of theirs.
  */
-const APART = { maxConcurrent: 1, maxItems: 64 } as const
+const SEPARATE_BATCH_LIMITS = { maxConcurrent: 1, maxItems: 64 } as const
 
-/** The load of one message, by queue. */
-const WEIGHTS = { inbound: 1, 'inbound-private': 16 } as const
+/** What one message adds to the load, by queue. */
+const LOAD_OF_MESSAGE = { inbound: 1, 'inbound-private': 16 } as const
 
 /** The messages of a batch that have failed; all others are done. */
 type Failures = ReadonlyMap<InboundMessage, unknown>
@@ -55,30 +55,30 @@ export function createInboundRunner(
   setMaxListeners(0, options.abortSignal) // every batch under way listens
   const messagesOf = createMessageReader(services)
   const receiveTogether = (messages: readonly InboundMessage[]) => receiveWithBisection(services, options, messages)
-  const receiveMerged = groupCommit({ ...BATCHES, ...MESSAGES[queue] }, receiveTogether)
-  const receiveApart = groupCommit({ ...BATCHES, ...APART }, receiveTogether)
+  const receiveMerged = groupCommit({ ...BATCH_LIMITS, ...ITEMS_OF_BATCH[queue] }, receiveTogether)
+  const receiveSeparately = groupCommit({ ...BATCH_LIMITS, ...SEPARATE_BATCH_LIMITS }, receiveTogether)
   const runOther = createJobRunner(services, options)
 
   async function run(job: Job): Promise<void> {
     const messages = await retryAfterOutages(services, options.abortSignal, () => messagesOf(job))
-    await options.load.during(messages.length * WEIGHTS[queue], () => receiveJob(job, messages))
+    await options.load.during(messages.length * LOAD_OF_MESSAGE[queue], () => receiveJob(job, messages))
   }
 
   async function receiveJob(job: Job, messages: readonly InboundMessage[]): Promise<void> {
     if (isSuspect(job) && messages.length > 1) return splitJob(services, job, messages, { alone: false })
     if (isSuspect(job)) {
-      return options.suspects(job, async () =>
+      return options.runSuspect(job, async () =>
         retryFailedMessages(services, job, messages, await receiveTogether(messages)),
       )
     }
-    const receiveShared = isSeparateJob(job.opts) ? receiveApart : receiveMerged
+    const receiveShared = isSeparateJob(job.opts) ? receiveSeparately : receiveMerged
     const failures = await (job.data.alone === true ? receiveTogether : receiveShared)(messages)
     await retryFailedMessages(services, job, messages, failures)
   }
 
   return async (job) => {
     if (!isMessageJob(job)) return runOther(job)
-    await recordingFailure(services, options, job, () => run(job))
+    await runAndRecordFailure(services, options, job, () => run(job))
   }
 }
 
@@ -128,7 +128,7 @@ function isTemporary(error: unknown): boolean {
 }
 
 /**
- * Has the failed messages of a job attempted again: throws while the job has further attempts for a temporary failure, or splits the job.
+ * Retries the failed messages of a job: throws while the job has further attempts for a temporary failure, or splits the job.
  * A message that fails never fails the others of its job: only jobs of one message fail permanently.
  */
 async function retryFailedMessages(

@@ -16,7 +16,7 @@ import { FailedJob } from './failed-job.js'
 import { type CompletedOutcome, isCompleted, outcomeOfError } from './job-outcome.js'
 import { putBack } from './put-back.js'
 import { retryAfterOutages } from './retry-after-outage.js'
-import { isSuspect, type SuspectQueue } from './suspects.js'
+import { isSuspect, type RunSuspect } from './suspects.js'
 
 /** `never`: the data type of a job is known to its definition alone. */
 export type Handler = (services: Services, work: JobContext<never>, deadline: AbortSignal) => Promise<void>
@@ -30,7 +30,7 @@ export interface RunnerOptions {
   readonly timeoutMs: number
   /** Aborts running jobs, as an ordinary failed attempt. */
   readonly abortSignal: AbortSignal
-  readonly suspects: SuspectQueue
+  readonly runSuspect: RunSuspect
   /** Milliseconds until a job that needs a newer version is taken again. */
   putBackDelay(timesPutBack: number): number
 }
@@ -41,12 +41,12 @@ export function createJobRunner(services: Services, options: RunnerOptions): (jo
   return async (job) => {
     if (isEvicted(job)) return logEvicted(services, job)
     const run = () => runJob({ ...services, log: logOf(services, job) }, options, job)
-    await recordingFailure(services, options, job, () => (isSuspect(job) ? options.suspects(job, run) : run()))
+    await runAndRecordFailure(services, options, job, () => (isSuspect(job) ? options.runSuspect(job, run) : run()))
   }
 }
 
 /** Runs a job. Records its failure or puts it back, and throws the error for BullMQ. */
-export async function recordingFailure(
+export async function runAndRecordFailure(
   services: Services,
   { putBackDelay }: Pick<RunnerOptions, 'putBackDelay'>,
   job: Job,

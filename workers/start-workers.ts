@@ -19,7 +19,7 @@ import { putBackDelay } from './put-back.js'
 import { openRunCounters } from './run-counters.js'
 import { createJobRunner, type HandlerTable } from './run-job.js'
 import { startQueueSampling } from './sample-queues.js'
-import { openSuspectQueue } from './suspects.js'
+import { createSuspectRunner } from './suspects.js'
 import { startSweeping, startSweepingCopy } from './sweeper.js'
 
 /** Jobs that run at a time. Those of the outbound queues mostly wait for sockets, so there are many. */
@@ -106,7 +106,7 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
   const queues = options.queues ?? services.config.workerQueues
   const startNothingNew = new AbortController()
   const abortRunning = new AbortController()
-  const suspects = openSuspectQueue()
+  const runSuspect = createSuspectRunner()
   const counters = openRunCounters()
   const load = openInboundLoad()
 
@@ -135,7 +135,7 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
   const workers = queues.map((queue) => {
     const handlers: HandlerTable = { probe: async () => {}, ...options.handlers[queue] }
     const { timeoutMs, putBackDelay } = timing
-    const runner = { handlers, suspects, timeoutMs, putBackDelay, abortSignal: abortRunning.signal }
+    const runner = { handlers, runSuspect, timeoutMs, putBackDelay, abortSignal: abortRunning.signal }
     const run = isInboundQueue(queue)
       ? createInboundRunner(services, queue, { ...runner, load })
       : createJobRunner(services, runner)

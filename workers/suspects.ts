@@ -8,23 +8,23 @@ export function isSuspect(job: Job): boolean {
   return job.attemptsStarted - 1 - job.attemptsMade - timesPutBack(job) > 0
 }
 
-/** Runs suspects one at a time. */
-export type SuspectQueue = (job: Job, run: () => Promise<void>) => Promise<void>
+/** Runs a suspect when no other suspect is running in this process. */
+export type RunSuspect = (job: Job, run: () => Promise<void>) => Promise<void>
 
 /**
- * Many jobs run when a worker dies, and one of them is the cause. So suspects run one at a time in a process. Each start is noted in
- * the job before the run and removed after it; a job with too many notes is a dead letter.
+ * Many jobs run when a worker dies, and one of them is the cause. So a process runs suspects one at a time. `suspectStarts` in the data of
+ * the job counts the starts that ended with their process; at the limit the job becomes a dead letter.
  */
-export function openSuspectQueue(): SuspectQueue {
+export function createSuspectRunner(): RunSuspect {
   let last: Promise<unknown> = Promise.resolve()
   return (job, run) => {
-    const turn = last.then(() => runSuspect(job, run))
+    const turn = last.then(() => runCountingStarts(job, run))
     last = turn.catch(() => {})
     return turn
   }
 }
 
-async function runSuspect(job: Job, run: () => Promise<void>): Promise<void> {
+async function runCountingStarts(job: Job, run: () => Promise<void>): Promise<void> {
   const { suspectStarts: starts = 0 } = job.data
   if (starts >= WORK_LIMITS.startsOfSuspect) throw new FailedJob('crashed', 'dead')
   await job.updateData({ ...job.data, suspectStarts: starts + 1 })

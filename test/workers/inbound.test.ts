@@ -20,7 +20,7 @@ import { relayHandlers } from '../../workers/handlers/outbound.js'
 import { openInboundLoad } from '../../workers/inbound-load.js'
 import { createInboundRunner } from '../../workers/inbound-runner.js'
 import { OutOfTime } from '../../workers/job-outcome.js'
-import { openSuspectQueue } from '../../workers/suspects.js'
+import { createSuspectRunner } from '../../workers/suspects.js'
 import { sweep } from '../../workers/sweeper.js'
 import { openRecordedLog } from '../support/assertions/recorded-log.js'
 import { openBrowser } from '../support/browser/scriptless-browser.js'
@@ -419,7 +419,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
         handlers: {},
         timeoutMs: 60_000,
         abortSignal: new AbortController().signal,
-        suspects: openSuspectQueue(),
+        runSuspect: createSuspectRunner(),
         load: openInboundLoad(),
         putBackDelay: () => 10,
       })

@@ -6,7 +6,7 @@ import { enqueueJob } from '../../src/jobs/outbox/enqueue-jobs.js'
 import type { JobContext } from '../../src/jobs/outbox/load-job.js'
 import { createMessageReader, splitJob } from '../../workers/messages-of-job.js'
 import { createJobRunner, type Handler } from '../../workers/run-job.js'
-import { openSuspectQueue } from '../../workers/suspects.js'
+import { createSuspectRunner } from '../../workers/suspects.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { replayDeadLetters } from '../support/queues/change-dead-letters.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
@@ -46,7 +46,7 @@ describe.each(queueBackends)('a job that kills its worker, with the queue in $st
         handlers: { count },
         timeoutMs: 60_000,
         abortSignal: new AbortController().signal,
-        suspects: openSuspectQueue(),
+        runSuspect: createSuspectRunner(),
         putBackDelay: () => 10,
       })
       const alive: typeof run = (job) => (dead ? new Promise(() => {}) : run(job))

@@ -18,13 +18,13 @@ interface DailyUsage {
   day: number
 }
 
-/** One entry for each set of open services. */
-const usageByPod = stateByOwner<Services['jobs'], DailyUsage>()
+/** Usage by the set of open services: a test process opens several. */
+const usageOfServices = stateByOwner<Services['jobs'], DailyUsage>()
 
 function usageOf({ jobs, now }: Pick<Services, 'jobs' | 'now'>): DailyUsage {
   const time = now().getTime()
   const day = Math.floor(time / DAY_MS)
-  const usage = usageByPod(jobs, () => ({ pending: new Map(), flushedAt: time, exhaustedHosts: new Set(), day }))
+  const usage = usageOfServices(jobs, () => ({ pending: new Map(), flushedAt: time, exhaustedHosts: new Set(), day }))
   if (usage.day !== day) Object.assign(usage, { exhaustedHosts: new Set(), day })
   return usage
 }
