@@ -9,7 +9,7 @@ import type {
   WaitingMessage,
 } from '../batch.js'
 import { lockEntities } from '../store/lock-entities.js'
-import { ignoreNewlyBlocked } from './newly-blocked.js'
+import { separateNewlyBlocked } from './newly-blocked.js'
 
 /** The messages that a transaction handles, under the locks of their entities. */
 export interface ClaimedBatch {
@@ -32,7 +32,7 @@ export async function claimBatch(transaction: Knex.Transaction, batch: SortedBat
   const waitingToStore = waiting.filter(({ inbound }) => inbound.fetchRequest === undefined)
   const { hasNewBlocks } = await lockEntities(transaction, claimed, waitingToStore)
   const { ready, ...newlyBlocked } = hasNewBlocks
-    ? await ignoreNewlyBlocked(transaction, claimed)
+    ? await separateNewlyBlocked(transaction, claimed)
     : { ready: claimed, ignored: [], rejected: [] }
   return {
     ready,

@@ -11,8 +11,8 @@ interface SortedMessages {
   readonly rejected: readonly RejectedMessage[]
 }
 
-/** Sorts out messages of people who were blocked, or whose pod was, since their envelopes were opened, in the storing transaction. */
-export async function ignoreNewlyBlocked(
+/** Separates the messages of people who were blocked, or whose pod was blocked, since their envelopes were opened. */
+export async function separateNewlyBlocked(
   transaction: Knex.Transaction,
   messages: readonly ResolvedMessage[],
 ): Promise<SortedMessages> {
@@ -24,9 +24,9 @@ export async function ignoreNewlyBlocked(
   const rejected: RejectedMessage[] = []
   for (const message of messages) {
     const { inbound, entity, sender } = message
-    const end = endOf(message, byAddress)
-    if (end === undefined) ready.push(message)
-    else if (end === 'pod') {
+    const block = findNewBlock(message, byAddress)
+    if (block === undefined) ready.push(message)
+    else if (block === 'pod') {
       ignored.push({ inbound, message, reason: `the pod of ${entity.author} or ${sender} is blocked` })
     } else {
       const list = isRelayable(entity) ? rejected : ignored
@@ -36,12 +36,12 @@ export async function ignoreNewlyBlocked(
   return { ready, ignored, rejected }
 }
 
-/** The author of the entity counts, and of an entity without a known author the signer. Undefined: neither is blocked. */
-function endOf(message: ResolvedMessage, people: ReadonlyMap<string, SignerRow>): 'pod' | 'person' | undefined {
+/** The author of the entity decides; without a known author, the signer. Undefined: neither is blocked. */
+function findNewBlock(message: ResolvedMessage, people: ReadonlyMap<string, SignerRow>): 'pod' | 'person' | undefined {
   const { entity, signer, author } = message
   if (endsContentOrContact(entity)) return undefined
-  const [ofSigner, ofAuthor] = [people.get(signer.address), author && people.get(author.address)]
-  if (ofAuthor?.isPodBlocked && isInteractionWithLocalPost(message)) return 'person'
-  if (ofSigner?.isPodBlocked || (isRelayable(entity) && ofAuthor?.isPodBlocked)) return 'pod'
-  return (author === undefined ? ofSigner : ofAuthor)?.isPersonBlocked ? 'person' : undefined
+  const [signerRow, authorRow] = [people.get(signer.address), author && people.get(author.address)]
+  if (authorRow?.isPodBlocked && isInteractionWithLocalPost(message)) return 'person'
+  if (signerRow?.isPodBlocked || (isRelayable(entity) && authorRow?.isPodBlocked)) return 'pod'
+  return (author === undefined ? signerRow : authorRow)?.isPersonBlocked ? 'person' : undefined
 }
