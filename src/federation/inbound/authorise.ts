@@ -11,10 +11,10 @@ export function authorise(resolved: readonly ResolvedMessage[]): StepResult<Reso
   const ignored: IgnoredMessage[] = []
   for (const message of resolved) {
     const { inbound } = message
-    const rule = findIgnoreRule(message)
-    const fault = rule === undefined ? findFault(message) : undefined
-    const ignoreRule = rule ?? (fault && ignoreRuleOfFault(message, fault))
-    if (ignoreRule !== undefined) ignored.push({ inbound, message, ...ignoreRule })
+    const cause = findIgnoreCause(message)
+    const fault = cause === undefined ? findFault(message) : undefined
+    const ignoreCause = cause ?? (fault && ignoreCauseOfFault(message, fault))
+    if (ignoreCause !== undefined) ignored.push({ inbound, message, ...ignoreCause })
     else if (fault !== undefined) rejected.push({ inbound, message, ...fault })
     else ready.push(message)
   }
@@ -23,11 +23,14 @@ export function authorise(resolved: readonly ResolvedMessage[]): StepResult<Reso
 
 /** Decides about one entity as `authorise` does. */
 export function isAuthorised(resolved: ResolvedMessage): boolean {
-  return findIgnoreRule(resolved) === undefined && findFault(resolved) === undefined
+  return findIgnoreCause(resolved) === undefined && findFault(resolved) === undefined
 }
 
-/** The first rule by which an entity that may be valid is ignored; undefined: none. */
-function findIgnoreRule(message: ResolvedMessage): Pick<IgnoredMessage, 'fault' | 'reason'> | undefined {
+/** Why a message is ignored. */
+type IgnoreCause = Pick<IgnoredMessage, 'fault' | 'reason'>
+
+/** Finds the first cause to ignore an entity that may be valid; undefined: none. */
+function findIgnoreCause(message: ResolvedMessage): IgnoreCause | undefined {
   const { entity, signer, author } = message
   if (isIgnoredAsAuthorBlocked(entity, signer, author)) {
     return { fault: 'Moderated', reason: blockedAuthorReason(entity.author) }
@@ -36,11 +39,11 @@ function findIgnoreRule(message: ResolvedMessage): Pick<IgnoredMessage, 'fault' 
   return reason === undefined ? undefined : { reason }
 }
 
-/** Only interactions that are valid are answered. Other messages of blocked signers are counted, and neither stored nor answered. */
-function ignoreRuleOfFault(
+/** Invalid messages of blocked signers are ignored and counted instead of rejected: only valid interactions are answered with a retraction. */
+function ignoreCauseOfFault(
   { signer: { isPodBlocked, isPersonBlocked }, sender }: ResolvedMessage,
   { fault, reason }: Pick<RejectedMessage, 'fault' | 'reason'>,
-): Pick<IgnoredMessage, 'fault' | 'reason'> | undefined {
+): IgnoreCause | undefined {
   if (fault === 'Moderated' || !(isPodBlocked || isPersonBlocked)) return undefined
   return { fault: 'Moderated', reason: `the sender ${sender} is blocked, and ${reason}` }
 }
@@ -56,7 +59,7 @@ function ignoreReasonOf(message: ResolvedMessage): string | undefined {
     ignoreReasonOfPerson(signer, message) ??
     (isRelayable(entity) && author ? ignoreReasonOfPerson(author, message) : undefined)
   if (reason !== undefined) return reason
-  // A stored entity would be a repeat; a deleted one could be restored by any pod that has kept its envelope.
+  // Stored entities of local authors need no second copy, and a pod that has kept an old envelope must not restore a deleted one.
   if (isAuthorLocal) return `${entity.author} is a local account`
   // A moved account keeps its key and may sign its migration; all other entities of local accounts originate on this pod.
   if (signer.isLocal && entity.type !== 'account_migration') return `${signer.address} is a local account`

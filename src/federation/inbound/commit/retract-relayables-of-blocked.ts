@@ -10,8 +10,8 @@ import type { Services } from '../../../services/services.js'
 import type { RejectedMessage } from '../batch.js'
 import { groupGuidsByKind, listParents } from '../receiving-rules.js'
 
-/** The author of the post blocks the author, or moderators do. */
-const ANSWERED: ReadonlySet<ProtocolFault> = new Set(['AuthorIgnored', 'Moderated'])
+/** Faults that are answered with a retraction: the author of the post or a moderator blocks the author. */
+const FAULTS_OF_BLOCKED_AUTHORS: ReadonlySet<ProtocolFault> = new Set(['AuthorIgnored', 'Moderated'])
 
 /**
  * Sends a retraction to each author whose relayable was rejected because the local post author or this pod blocks them. No other pod
@@ -26,7 +26,9 @@ export async function retractRelayablesOfBlocked(
   transaction: Knex.Transaction,
   rejected: readonly RejectedMessage[],
 ): Promise<void> {
-  const relayables = rejected.flatMap(({ fault, message }) => (ANSWERED.has(fault) ? relayableIn(message) : []))
+  const relayables = rejected.flatMap(({ fault, message }) =>
+    FAULTS_OF_BLOCKED_AUTHORS.has(fault) ? relayableIn(message) : [],
+  )
   if (relayables.length === 0) return
   const { threadPosts } = await findPostReferences(transaction, groupGuidsByKind(relayables.flatMap(listParents)))
   const authors = await Person.byAddresses(
