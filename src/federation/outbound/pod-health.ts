@@ -9,7 +9,7 @@ import { DELIVERY_LIMITS, type DeliveryLimits } from './limits.js'
 type ExchangeFault = Exclude<RemoteFault, 'busy'>
 
 /** Status codes of a private delivery that mean that the pod does not have the recipient; no retry can help. */
-const recipientGoneStatuses: ReadonlySet<number> = new Set([404, 410])
+const RECIPIENT_GONE_STATUSES: ReadonlySet<number> = new Set([404, 410])
 
 /** A proxy answers 502 to 504 for a pod that is down. With a 500 this delivery may have crashed the pod. */
 const CRASH_STATUS = 500
@@ -87,7 +87,7 @@ export function toFailedDelivery(
     outcome.kind === 'forbidden' ||
     (outcome.kind === 'not_signable' && outcome.fault === 'no_key') ||
     // A public delivery with these statuses has the outcome `away`.
-    (outcome.kind === 'refused' && recipientGoneStatuses.has(outcome.status))
+    (outcome.kind === 'refused' && RECIPIENT_GONE_STATUSES.has(outcome.status))
   const isFinal = isPermanent || failures >= (record === 'contact' ? maxRefusalsOfContact : maxRefusals)
   return {
     status: 'status' in outcome ? outcome.status : undefined,

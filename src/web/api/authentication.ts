@@ -94,8 +94,8 @@ export function requireScopes(request: FastifyRequest, ...scopes: readonly Scope
 
 function checkScopes(realm: string, viewer: Viewer, scopes: readonly Scope[]): void {
   const missing = scopes.filter((scope) => !viewer.scopes.has(scope))
-  if (missing.length > 0) throw insufficientScope(realm, scopes)
-  if (!scopes.every((scope) => roleAllowsScope(viewer.role ?? null, scope))) throw roleNeeded()
+  if (missing.length > 0) throw insufficientScopeFault(realm, scopes)
+  if (!scopes.every((scope) => roleAllowsScope(viewer.role ?? null, scope))) throw missingRoleFault()
 }
 
 /** A route as Fastify passes it to `onRoute`. Plugins may still change its settings while they register. */
@@ -181,13 +181,13 @@ function oauthFault(realm: string, { status, reason, error, text }: OAuthError):
   })
 }
 
-/** The user had the role when the token was made. */
-function roleNeeded(): RequestFault {
+/** The user has lost the role since the token was made. */
+function missingRoleFault(): RequestFault {
   return new RequestFault(403, 'Your account does not have the role that this call needs.', { reason: 'role_needed' })
 }
 
 /** 403 and not 401, because clients end their session on a 401. */
-function insufficientScope(realm: string, scopes: readonly Scope[]): RequestFault {
+function insufficientScopeFault(realm: string, scopes: readonly Scope[]): RequestFault {
   const neededScopes = scopes.join(' ')
   return new RequestFault(403, `insufficient_scope: this call needs ${neededScopes}.`, {
     headers: { 'www-authenticate': `Bearer realm="${realm}", error="insufficient_scope", scope="${neededScopes}"` },

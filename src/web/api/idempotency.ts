@@ -27,7 +27,7 @@ declare module 'fastify' {
 /** Headers that are stored with a response; the others are set for each request. */
 const STORED_HEADERS = ['content-type', 'link', 'location']
 const RETRY_AFTER_SECONDS = 2
-const LOST =
+const LOST_RESPONSE_TEXT =
   'This request took effect, but its response is lost. Fetch the resource to check; a request with another Idempotency-Key runs again.'
 
 /**
@@ -49,12 +49,16 @@ export function addIdempotency(app: FastifyInstance): void {
     const keyState = await claimKey(app.services.db, owner)
     if (keyState.state === 'claimed') request.claimedKey = { ...owner, claim: keyState.claim, requestHash }
     else if (keyState.state === 'running') throw stillRunning()
-    else if (keyState.state === 'lost') throw new RequestFault(409, LOST, { reason: 'idempotency_result_lost' })
+    else if (keyState.state === 'lost')
+      throw new RequestFault(409, LOST_RESPONSE_TEXT, { reason: 'idempotency_result_lost' })
     else return replay(request, reply, requestHash, keyState)
     return undefined
   }
 
-  /** Not for uploads: files of an interrupted upload are deleted later, so it may run twice. */
+  /**
+   * Gives the claimed key to the transactions of the request. Not for uploads: files of an interrupted upload are deleted later, so the
+   * request may run again.
+   */
   async function passClaim(request: FastifyRequest): Promise<void> {
     if (request.claimedKey === undefined || request.uploadHash !== undefined) return
     request.services = withRequestContext(request.services, { readClaimedKey: () => request.claimedKey })
