@@ -132,8 +132,8 @@ function resolvedSql({ kind, inputTypes, columns, joins }: RelayableKindSql): st
       input.*,
       people.id as author_id,
       ${columns},
-      thread_posts.created_at as root_created_at,
-      thread_posts.public as root_public,
+      thread_posts.created_at as thread_created_at,
+      thread_posts.public as thread_public,
       owners.pod_id is null as local,
       exists (
         select from blocks join users on users.id = blocks.user_id
@@ -157,7 +157,7 @@ function outcomesSql(kind: RelayableKind): string {
       select people.address from ${table} join people on people.id = author_id where ${table}.guid = input.guid
     ) end as "existingAuthor",
     case when resolved.guid is not null then json_build_object(
-      'isLocal', resolved.local, 'createdAt', resolved.root_created_at, 'isPublic', resolved.root_public,
+      'isLocal', resolved.local, 'createdAt', resolved.thread_created_at, 'isPublic', resolved.thread_public,
       'isAuthorBlocked', resolved.is_author_blocked, 'isAnswerUnknown', resolved.is_answer_unknown
     ) end as "threadPost"
   from input

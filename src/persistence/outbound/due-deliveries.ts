@@ -77,18 +77,18 @@ const DUE_DELIVERIES_SQL = `
     cross join lateral (
       select max(others.due_at) as due_at, max(others.priority) as priority
       from (
-        select before.id from outbound_messages as before
-        where before.guid = any(array[messages.guid, messages.about])
-          and before.id <> messages.id
+        select messages_before.id from outbound_messages as messages_before
+        where messages_before.guid = any(array[messages.guid, messages.about])
+          and messages_before.id <> messages.id
           -- Contact messages of two local users to the same person are independent of each other.
-          and (messages.record <> 'contact' or before.sender_id = messages.sender_id)
+          and (messages.record <> 'contact' or messages_before.sender_id = messages.sender_id)
         offset 0
-      ) as before
+      ) as referenced
       cross join lateral (
         select waiting.due_at, waiting.priority
         from deliveries as waiting
-        where (waiting.message_id, waiting.pod_id) >= (before.id, first_rows.pod_id)
-          and (waiting.message_id, waiting.pod_id) <= (before.id, first_rows.pod_id)
+        where (waiting.message_id, waiting.pod_id) >= (referenced.id, first_rows.pod_id)
+          and (waiting.message_id, waiting.pod_id) <= (referenced.id, first_rows.pod_id)
           and waiting.died_at is null
           and waiting.id + 0 < first_rows.id
           and (waiting.person_id + 0 is null or first_rows.person_id is null or waiting.person_id + 0 = first_rows.person_id)
@@ -96,7 +96,7 @@ const DUE_DELIVERIES_SQL = `
       ) as others
     ) as earlier
     cross join lateral (
-      select max(unannounced.held_until) as held_until
+      select max(move_announcements.held_until) as held_until
       from (
         select case when delivered_at is null then now() + interval '1 minute' else delivered_at + interval '10 minutes' end as held_until
         from account_migrations as moved
@@ -104,8 +104,8 @@ const DUE_DELIVERIES_SQL = `
         where moved.new_person_id = messages.sender_id and announcement.pod_id = first_rows.pod_id and given_up_at is null
           and (messages.record = 'contact' or delivered_at is null and (wave = 1 or attempted_at is not null))
         offset 0
-      ) as unannounced
-      where unannounced.held_until > now()
+      ) as move_announcements
+      where move_announcements.held_until > now()
     ) as move_hold
     offset 0
   ), postponed as (
