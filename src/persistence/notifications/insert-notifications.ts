@@ -3,7 +3,7 @@ import { queryPrepared, queryRows } from '../database/database.js'
 import { isRestrictedForSql } from '../people/restricted-people.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { moveActivitySql } from './activity.js'
-import { type NotificationCauseRows, recipientStepsSql } from './notification-recipients.js'
+import { type NotificationCauseRows, recipientCtesSql } from './notification-recipients.js'
 
 /**
  * Inserts the notifications of any number of causes with one statement. An unread notification about the same target is extended
@@ -15,10 +15,10 @@ export async function insertCausedNotifications(
   now: Date,
 ): Promise<readonly number[]> {
   const values: unknown[] = [now]
-  const { names, steps, occurrences } = recipientStepsSql(causes, values)
+  const { names, ctes, occurrences } = recipientCtesSql(causes, values)
   if (names.length === 0) return []
   const isMoving = shouldMoveActivity && causes.comments.length > 0
-  const text = causedNotificationsSql(steps, occurrences, isMoving)
+  const text = causedNotificationsSql(ctes, occurrences, isMoving)
   const name = `caused-notifications ${names.join(' ')}${isMoving ? ' moving' : ''}`
   const insertedRows = await queryPrepared<{ id: number }>(transaction, name, text, values)
   return insertedRows.map(({ id }) => id)
@@ -44,9 +44,9 @@ const NOW_SQL = opaqueParam('$1', 'timestamptz')
  * suppress them. Mentions conflict on their unique index. The rest merges into unread rows, inserted in key order so that two
  * transactions cannot deadlock.
  */
-function causedNotificationsSql(steps: string, occurrences: string, shouldMoveActivity: boolean): string {
+function causedNotificationsSql(ctes: string, occurrences: string, shouldMoveActivity: boolean): string {
   return `
-  with ${steps}, allowed as (
+  with ${ctes}, allowed as (
     select
       occurrence.*,
       coalesce(occurrence.mention_id, occurrence.comment_id, occurrence.post_id, occurrence.person_id) as target_id

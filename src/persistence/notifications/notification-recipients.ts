@@ -10,11 +10,11 @@ export interface NotificationCauseRows {
   readonly newlyVisiblePosts: readonly { readonly userId: number; readonly postId: number }[]
 }
 
-/** Parts of a statement: CTEs, and a query for the occurrences (recipient, actor and target) that they select. */
-interface RecipientSteps {
+/** Parts of a statement: CTEs, and a query for the occurrences (recipient, actor and target) that they return. */
+interface RecipientCtes {
   /** Names of the kinds of causes. Each combination is a prepared statement of its own. */
   readonly names: readonly string[]
-  readonly steps: string
+  readonly ctes: string
   readonly occurrences: string
 }
 
@@ -22,47 +22,47 @@ interface RecipientSteps {
  * Builds the CTEs for the given causes and appends their parameters to `values`. Kinds without causes are left out, because planning
  * all of them costs more than the execution. `opaqueParam` keeps one generic plan for any number of rows.
  */
-export function recipientStepsSql(causes: NotificationCauseRows, values: unknown[]): RecipientSteps {
+export function recipientCtesSql(causes: NotificationCauseRows, values: unknown[]): RecipientCtes {
   const { comments, likes, reshares, sharing } = causes
   const mentioningPosts = [...causes.posts.map((postId) => ({ userId: null, postId })), ...causes.newlyVisiblePosts]
   const list = (ids: readonly (number | null)[]) => opaqueParam(`$${values.push(ids)}`, 'bigint[]')
   const kinds = [
-    comments.length > 0 && { name: 'comments', ...commentStepsSql(list(comments)) },
+    comments.length > 0 && { name: 'comments', ...commentCtesSql(list(comments)) },
     mentioningPosts.length > 0 && {
       name: 'posts',
-      ...mentionStepsSql(
+      ...mentionCtesSql(
         list(mentioningPosts.map(({ postId }) => postId)),
         list(mentioningPosts.map(({ userId }) => userId)),
       ),
     },
-    likes.length > 0 && { name: 'likes', ...likeStepsSql(list(likes)) },
-    reshares.length > 0 && { name: 'reshares', ...reshareStepsSql(list(reshares)) },
+    likes.length > 0 && { name: 'likes', ...likeCtesSql(list(likes)) },
+    reshares.length > 0 && { name: 'reshares', ...reshareCtesSql(list(reshares)) },
     sharing.length > 0 && {
       name: 'sharing',
-      ...sharingStepsSql(list(sharing.map(({ userId }) => userId)), list(sharing.map(({ personId }) => personId))),
+      ...sharingCtesSql(list(sharing.map(({ userId }) => userId)), list(sharing.map(({ personId }) => personId))),
     },
   ].filter((kind) => kind !== false)
   return {
     names: kinds.map(({ name }) => name),
-    steps: kinds.map(({ steps }) => steps).join(', '),
+    ctes: kinds.map(({ ctes }) => ctes).join(', '),
     occurrences: kinds
-      .flatMap(({ occurrenceSteps }) => occurrenceSteps.map((step) => `select * from ${step}`))
+      .flatMap(({ occurrenceCtes }) => occurrenceCtes.map((cte) => `select * from ${cte}`))
       .join(' union all '),
   }
 }
 
 /** CTEs of one kind. Occurrence CTEs return type, user, actor, post, comment, mention, person, and the position of the cause. */
-interface CauseSteps {
-  readonly steps: string
-  readonly occurrenceSteps: readonly string[]
+interface CauseCtes {
+  readonly ctes: string
+  readonly occurrenceCtes: readonly string[]
 }
 
 /**
  * Notifies mentioned people of the mention only, and otherwise the author of the post and its participants. On a private post, a
  * mention counts for people who have commented on it or liked it: they can see it.
  */
-function commentStepsSql(ids: string): CauseSteps {
-  const steps = `
+function commentCtesSql(ids: string): CauseCtes {
+  const ctes = `
   comment as (
     select comments.id, comments.post_id, comments.author_id, posts.author_id as post_author_id, posts.public, cause.position
     from unnest(${ids}) with ordinality as cause(id, position)
@@ -99,12 +99,12 @@ function commentStepsSql(ids: string): CauseSteps {
         or not exists (select from hidden_posts where user_id = users.id and post_id = comment.post_id)
       )
   )`
-  return { steps, occurrenceSteps: ['mentioned_in_comment', 'commented'] }
+  return { ctes, occurrenceCtes: ['mentioned_in_comment', 'commented'] }
 }
 
 /** Notifies the people whom a post mentions. With a user id, only that user. */
-function mentionStepsSql(ids: string, userIds: string): CauseSteps {
-  const steps = `
+function mentionCtesSql(ids: string, userIds: string): CauseCtes {
+  const ctes = `
   mentioned as (
     select
       'mentioned', users.id, posts.author_id, posts.id, null::bigint, mentions.id, null::bigint, cause.position
@@ -114,11 +114,11 @@ function mentionStepsSql(ids: string, userIds: string): CauseSteps {
     join users on users.person_id = mentions.person_id and users.id = coalesce(cause.user_id, users.id)
     where posts.public or exists (select from post_visibilities where user_id = users.id and post_id = posts.id)
   )`
-  return { steps, occurrenceSteps: ['mentioned'] }
+  return { ctes, occurrenceCtes: ['mentioned'] }
 }
 
-function likeStepsSql(ids: string): CauseSteps {
-  const steps = `
+function likeCtesSql(ids: string): CauseCtes {
+  const ctes = `
   liked as (
     select
       case when likes.comment_id is null then 'liked' else 'liked_comment' end,
@@ -130,11 +130,11 @@ function likeStepsSql(ids: string): CauseSteps {
     join users on users.person_id = coalesce(comments.author_id, posts.author_id)
     where users.person_id <> likes.author_id
   )`
-  return { steps, occurrenceSteps: ['liked'] }
+  return { ctes, occurrenceCtes: ['liked'] }
 }
 
-function reshareStepsSql(ids: string): CauseSteps {
-  const steps = `
+function reshareCtesSql(ids: string): CauseCtes {
+  const ctes = `
   reshared as (
     select
       'reshared', users.id, reshares.author_id, roots.id, null::bigint, null::bigint, null::bigint, cause.position
@@ -144,16 +144,16 @@ function reshareStepsSql(ids: string): CauseSteps {
     join users on users.person_id = roots.author_id
     where users.person_id <> reshares.author_id
   )`
-  return { steps, occurrenceSteps: ['reshared'] }
+  return { ctes, occurrenceCtes: ['reshared'] }
 }
 
-function sharingStepsSql(userIds: string, personIds: string): CauseSteps {
-  const steps = `
+function sharingCtesSql(userIds: string, personIds: string): CauseCtes {
+  const ctes = `
   started_sharing as (
     select
       'started_sharing', users.id, cause.person_id, null::bigint, null::bigint, null::bigint, cause.person_id, cause.position
     from unnest(${userIds}, ${personIds}) with ordinality as cause(user_id, person_id, position)
     join users on users.id = cause.user_id
   )`
-  return { steps, occurrenceSteps: ['started_sharing'] }
+  return { ctes, occurrenceCtes: ['started_sharing'] }
 }
