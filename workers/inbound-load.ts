@@ -5,7 +5,7 @@ export interface InboundLoad {
   /** Counts these messages until the work has ended. */
   during<Result>(messages: number, work: () => Promise<Result>): Promise<Result>
   /** Resolves when few messages wait to be stored, five seconds after the first caller at the latest, or when the process ends. */
-  untilLow(ending: AbortSignal): Promise<void>
+  untilLow(stopping: AbortSignal): Promise<void>
 }
 
 export function openInboundLoad(): InboundLoad {
@@ -22,9 +22,9 @@ export function openInboundLoad(): InboundLoad {
 
   const isBusy = () => messages > BURST_LIMITS.maxUnstoredMessages || performance.now() < busyUntil
 
-  async function waitUntilLow(ending: AbortSignal): Promise<void> {
+  async function waitUntilLow(stopping: AbortSignal): Promise<void> {
     const end = performance.now() + BURST_LIMITS.maxWaitMs
-    while (!ending.aborted && isBusy() && performance.now() < end) {
+    while (!stopping.aborted && isBusy() && performance.now() < end) {
       await new Promise((resolve) => setTimeout(resolve, BURST_LIMITS.pollIntervalMs))
     }
   }
@@ -39,8 +39,8 @@ export function openInboundLoad(): InboundLoad {
       }
     },
 
-    untilLow(ending) {
-      wait ??= waitUntilLow(ending).finally(() => {
+    untilLow(stopping) {
+      wait ??= waitUntilLow(stopping).finally(() => {
         wait = undefined
       })
       return wait

@@ -104,7 +104,7 @@ const CHECK_INTERVAL_MS = 250
 export function startWorkers(services: Services, options: WorkersOptions): RunningWorkers {
   const timing = { ...TIMING, ...options.timing }
   const queues = options.queues ?? services.config.workerQueues
-  const startNothingNew = new AbortController()
+  const stopping = new AbortController()
   const abortRunning = new AbortController()
   const runSuspect = createSuspectRunner()
   const counters = openRunCounters()
@@ -150,8 +150,8 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
     delivery: options.inProcessDelivery,
     limits: {
       timeoutMs: timing.timeoutMs,
-      startNothingNew: startNothingNew.signal,
-      abortRunning: abortRunning.signal,
+      stopping: stopping.signal,
+      abortSignal: abortRunning.signal,
       load,
     },
     counters,
@@ -164,7 +164,7 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
 
   async function close(): Promise<void> {
     endInProcessRuns()
-    startNothingNew.abort()
+    stopping.abort()
     const closing = Promise.all([
       schedules?.stop(),
       sweeping?.stop(),

@@ -3,14 +3,14 @@ import { type InboundLoad, openInboundLoad } from '../../workers/inbound-load.js
 
 describe('work that waits while received messages are stored', () => {
   let load: InboundLoad
-  let ending: AbortController
+  let stopping: AbortController
   const start = vi.fn()
 
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
     start.mockClear()
     load = openInboundLoad()
-    ending = new AbortController()
+    stopping = new AbortController()
   })
   afterEach(() => {
     vi.useRealTimers()
@@ -27,7 +27,7 @@ describe('work that waits while received messages are stored', () => {
   }
 
   async function wait(ms = 0): Promise<void> {
-    void load.untilLow(ending.signal).then(start)
+    void load.untilLow(stopping.signal).then(start)
     await vi.advanceTimersByTimeAsync(ms)
   }
 
@@ -68,7 +68,7 @@ describe('work that waits while received messages are stored', () => {
   it('starts when the process ends', async () => {
     receive(1_000)
     await wait(100)
-    ending.abort()
+    stopping.abort()
     await vi.advanceTimersByTimeAsync(50)
     expect(start).toHaveBeenCalledOnce()
   })

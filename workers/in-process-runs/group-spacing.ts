@@ -11,9 +11,9 @@ type AwaitGroup = (work: number) => Promise<void>
 
 /**
  * Delays work that may be late, so that more of it shares a transaction. At 18 messages a second each row would otherwise have one of its
- * own. Nothing waits once the process is ending.
+ * own. Nothing waits once the process ends.
  */
-export function openGroupSpacing({ intervalMs, fullGroupWork }: Spacing, startNothingNew: AbortSignal): AwaitGroup {
+export function openGroupSpacing({ intervalMs, fullGroupWork }: Spacing, stopping: AbortSignal): AwaitGroup {
   let waitingStarts: (() => void)[] = []
   let waitingWork = 0
   let nextStart = Number.NEGATIVE_INFINITY
@@ -28,13 +28,13 @@ export function openGroupSpacing({ intervalMs, fullGroupWork }: Spacing, startNo
     waitingWork = 0
   }
 
-  startNothingNew.addEventListener('abort', startGroup, { once: true })
+  stopping.addEventListener('abort', startGroup, { once: true })
   return (work) =>
     new Promise((resolve) => {
       waitingStarts.push(resolve)
       waitingWork += work
       const remainingMs = nextStart - performance.now()
-      if (startNothingNew.aborted || waitingWork >= fullGroupWork || remainingMs <= 0) startGroup()
+      if (stopping.aborted || waitingWork >= fullGroupWork || remainingMs <= 0) startGroup()
       else timer ??= setTimeout(startGroup, remainingMs)
     })
 }

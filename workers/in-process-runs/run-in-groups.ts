@@ -26,9 +26,9 @@ export interface InProcessLimits {
   /** Milliseconds a run has. */
   readonly timeoutMs: number
   /** The process ends: rows no longer wait for others. */
-  readonly startNothingNew: AbortSignal
+  readonly stopping: AbortSignal
   /** Running rows are aborted. */
-  readonly abortRunning: AbortSignal
+  readonly abortSignal: AbortSignal
   readonly load: InboundLoad
 }
 
@@ -48,17 +48,17 @@ export function runInGroups<Data>(
   { maxItems, spacing, afterInbound = false, work }: GroupLimits<Data>,
   handleAll: (services: Services, rows: readonly OutboxRowOf<Data>[]) => Promise<void>,
 ): InProcessHandler['open'] {
-  return (services, { timeoutMs, startNothingNew, abortRunning, load }) => {
+  return (services, { timeoutMs, stopping, abortSignal, load }) => {
     const sizeOf = ({ data }: OutboxRowOf<Data>) => work?.of(data) ?? 1
     const run = groupCommit(
       { maxConcurrent: 1, maxItems, maxSize: work?.max ?? maxItems, sizeOf },
-      (rows: readonly OutboxRowOf<Data>[]) => withDeadline(timeoutMs, abortRunning, () => handleAll(services, rows)),
+      (rows: readonly OutboxRowOf<Data>[]) => withDeadline(timeoutMs, abortSignal, () => handleAll(services, rows)),
     )
-    const untilGroup = spacing && openGroupSpacing(spacing, startNothingNew)
+    const untilGroup = spacing && openGroupSpacing(spacing, stopping)
     return async ({ id, data }) => {
       const row = { id, data: data as Data } // the data belongs to the name of the row
       await untilGroup?.(sizeOf(row))
-      if (afterInbound) await load.untilLow(startNothingNew)
+      if (afterInbound) await load.untilLow(stopping)
       await run([row])
     }
   }

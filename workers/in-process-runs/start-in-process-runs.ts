@@ -42,10 +42,10 @@ export function startInProcessRuns(
 function serveDeliveries(
   services: Services,
   { maxConcurrent, run }: InProcessDelivery,
-  { timeoutMs, abortRunning }: InProcessLimits,
+  { timeoutMs, abortSignal }: InProcessLimits,
   counters: RunCounters,
 ): () => void {
-  const deliver = (podId: number) => withDeadline(timeoutMs, abortRunning, (signal) => run(services, podId, signal))
+  const deliver = (podId: number) => withDeadline(timeoutMs, abortSignal, (signal) => run(services, podId, signal))
   return services.jobs.inProcessRuns.deliveries.serve({
     maxConcurrent: Math.min(maxConcurrent, services.config.workerConcurrency.outbound ?? maxConcurrent),
     run: (podId) => counters.runInProcess('outbound', 'deliver', () => deliver(podId)),
