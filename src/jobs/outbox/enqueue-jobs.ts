@@ -26,12 +26,12 @@ export async function enqueueJobsOfKind<Definition extends AnyJob>(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   job: Definition,
-  all: readonly DataOf<Definition>[],
+  dataOfJobs: readonly DataOf<Definition>[],
 ): Promise<readonly number[]> {
   return enqueueJobs(
     services,
     transaction,
-    all.map((data) => newJob(job, data)),
+    dataOfJobs.map((data) => newJob(job, data)),
   )
 }
 
@@ -63,14 +63,14 @@ interface DelayOptions {
 export async function enqueueJobs(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
-  all: readonly NewJob[],
+  newJobs: readonly NewJob[],
   options: DelayOptions = {},
 ): Promise<readonly number[]> {
-  if (all.length === 0) return []
-  const values = newOutboxRowsValues(transaction, all)
+  if (newJobs.length === 0) return []
+  const values = newOutboxRowsValues(transaction, newJobs)
   const rows = await queryPrepared<{ id: number }>(transaction, 'new-outbox-rows', NEW_OUTBOX_ROWS_SQL, values)
   const ids = rows.map(({ id }) => id)
-  runOrAddNewRows(services, transaction, { jobs: all, ids }, options)
+  runOrAddNewRows(services, transaction, { jobs: newJobs, ids }, options)
   return ids
 }
 
@@ -91,20 +91,20 @@ export function runOrAddNewRows(
 }
 
 /** Parameters of `newOutboxRowsSql`. */
-export function newOutboxRowsValues(transaction: Knex.Transaction, all: readonly NewJob[]): readonly unknown[] {
+export function newOutboxRowsValues(transaction: Knex.Transaction, newJobs: readonly NewJob[]): readonly unknown[] {
   return [
-    all.map(({ job }) => job.queue),
-    all.map(({ job }) => job.name),
-    all.map(({ job, data }) => JSON.stringify(versionedData(job, data))),
-    all.map(({ senderId }) => senderId ?? null),
-    all.map(({ dueInSeconds }) => dueInSeconds ?? SWEPT_AFTER_SECONDS),
+    newJobs.map(({ job }) => job.queue),
+    newJobs.map(({ job }) => job.name),
+    newJobs.map(({ job, data }) => JSON.stringify(versionedData(job, data))),
+    newJobs.map(({ senderId }) => senderId ?? null),
+    newJobs.map(({ dueInSeconds }) => dueInSeconds ?? SWEPT_AFTER_SECONDS),
     findTrace(transaction),
   ]
 }
 
-/** Inserts the rows of jobs and returns their ids in order; its parameters follow `others`, those of the statement around it. */
-export function newOutboxRowsSql(others: readonly unknown[]): string {
-  const $ = (index: number) => `$${others.length + index}` as const
+/** Inserts the rows of jobs and returns their ids in order. Its parameters are numbered after `precedingValues`. */
+export function newOutboxRowsSql(precedingValues: readonly unknown[]): string {
+  const $ = (index: number) => `$${precedingValues.length + index}` as const
   return `
   insert into outbox (queue, name, data, sender_id, sweep_at, trace_id)
   select queue, name, data::jsonb, sender_id, ${NOW_SQL} + make_interval(secs => due), ${$(6)}::uuid

@@ -11,8 +11,8 @@ const ADD_BATCH_SIZE = 500
 /** Runs or adds the jobs of rows that this transaction has written after its commit; the sweeper adds lost ones. */
 export const runOrAddAfterCommit = afterCommit<OutboxRow>(({ jobs }, rows) => {
   const add = addingOf(jobs, () => openAdding(jobs))
-  const others = jobs.inProcessRuns.start(rows, (row) => void add([row]).catch(() => {}))
-  return others.length === 0 ? Promise.resolve() : add(others)
+  const remainingRows = jobs.inProcessRuns.start(rows, (row) => void add([row]).catch(() => {}))
+  return remainingRows.length === 0 ? Promise.resolve() : add(remainingRows)
 })
 
 type AddRows = (rows: readonly OutboxRow[]) => Promise<void>
