@@ -40,7 +40,7 @@ export function startSweeping(services: Services, intervalMs = CHECK_INTERVAL_MS
       if (hasLimitedRows && performance.now() - boundedAt >= WAITING_LIMITS.pollIntervalMs) {
         boundedAt = performance.now()
         // At most one line in ten seconds. Without the bounds the tables grow, so it must be seen.
-        await deleteMessagesBeyondLimits(services).catch(logAs('waiting messages not bounded'))
+        await deleteMessagesBeyondLimits(services).catch(logAs('waiting messages beyond limits not deleted'))
       }
     } catch (err) {
       services.log.debug({ err }, 'sweep failed') // health shows when the last sweep was
@@ -49,8 +49,8 @@ export function startSweeping(services: Services, intervalMs = CHECK_INTERVAL_MS
 }
 
 /**
- * Adds jobs again for rows that no job has picked up: the hand-over was lost, or the queue was emptied or has evicted keys. One run
- * at a time in all processes; a job that still exists is not added twice.
+ * Adds jobs again for rows that no job has picked up: the hand-over was lost, or the queue was emptied or has evicted keys. One sweep
+ * runs at a time in all processes. A job that still exists is not added twice.
  */
 export async function sweep(services: Services): Promise<void> {
   await services.db.transaction(async (transaction) => {
@@ -66,8 +66,8 @@ export async function sweep(services: Services): Promise<void> {
 }
 
 /**
- * Sweeps in an isolated copy: adds the jobs of rows of its own queues alone. Accepted messages of a backup are such rows, and so is all
- * work that had not begun at its moment.
+ * The sweep of an isolated copy adds jobs only for the rows of its own queues: accepted messages of the backup, and work that had not
+ * begun when the backup was made.
  */
 export function startSweepingCopy(
   services: Services,
@@ -90,7 +90,7 @@ async function enqueueOverdueRows(
   transaction: Knex.Transaction,
   queues: readonly QueueName[],
 ): Promise<void> {
-  // Mostly no row is left, and then the queues are not counted.
+  // Usually no row is left; then the queues need not be counted.
   if ((await findOverdueRows(transaction, queues, 1)).length === 0) return
   const open = await listQueuesBelowLimit(services)
   const openQueues = queues.filter((queue) => open.includes(queue))
@@ -102,7 +102,7 @@ async function enqueueOverdueRows(
 }
 
 /** Enqueues deliveries to pods whose next attempt is due, and to pods whose job was lost. */
-async function startDeliveriesAgain(services: Services, transaction: Services['db']): Promise<void> {
+async function startDeliveriesAgain(services: Services, transaction: Knex.Transaction): Promise<void> {
   const pods = await findOverduePods(transaction, WORK_LIMITS.sweptRows)
   if (pods.length === 0) return
   const open = await listQueuesBelowLimit(services)
@@ -111,7 +111,7 @@ async function startDeliveriesAgain(services: Services, transaction: Services['d
 }
 
 /** Enqueues lookups at hosts whose retry is due, and at hosts whose job was lost. */
-async function lookUpSignersAgain(services: Services, transaction: Services['db']): Promise<void> {
+async function lookUpSignersAgain(services: Services, transaction: Knex.Transaction): Promise<void> {
   const hosts = await findHostsWithLostLookups(transaction, WORK_LIMITS.sweptRows)
   if (hosts.length === 0 || !(await listQueuesBelowLimit(services)).includes('fetch-unproven')) return
   await addSignerLookups(services, hosts, ADD_AGAIN)
@@ -124,7 +124,7 @@ async function listQueuesBelowLimit({ jobs }: Services): Promise<readonly QueueN
   )
 }
 
-async function tryLockSweep(transaction: Services['db']): Promise<boolean> {
+async function tryLockSweep(transaction: Knex.Transaction): Promise<boolean> {
   const { isLocked } = await queryRow<{ readonly isLocked: boolean }>(
     transaction,
     `select pg_try_advisory_xact_lock(hashtextextended('sweep', 0)) as "isLocked"`,
