@@ -28,7 +28,7 @@ import { enqueueLookupsAndFetches } from './enqueue-lookups-and-fetches.js'
 import { notifyLocalUsers } from './notify-local-users.js'
 import { requestChecksOfOfflinePods } from './request-pod-checks.js'
 import { retractRelayablesOfBlocked } from './retract-relayables-of-blocked.js'
-import { storeWaitingMessagesOfBatch } from './store-waiting-messages.js'
+import { storeWaitingMessagesOfBatch } from './store-waiting-messages-of-batch.js'
 
 /** The result of the transaction: the inserted rows, and the messages that only the tables could reject. */
 interface CommittedBatch {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { Post } from '../../src/persistence/models/post.js'
-import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
-import { commentBy, photoBy, postBy } from '../support/federation/entities.js'
-import { allStored, privateMessage, publicMessage, receive } from '../support/federation/inbound-messages.js'
-import type { LocalUser } from '../support/people/local-users.js'
-import type { RemotePerson } from '../support/people/remote-people.js'
-import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
+import { Post } from '../../../src/persistence/models/post.js'
+import type { StatusMessageEntity } from '../../../src/protocol/entities/posts.js'
+import { commentBy, photoBy, postBy } from '../../support/federation/entities.js'
+import { allStored, privateMessage, publicMessage, receive } from '../../support/federation/inbound-messages.js'
+import type { LocalUser } from '../../support/people/local-users.js'
+import type { RemotePerson } from '../../support/people/remote-people.js'
+import { type FederationPod, openFederationPod } from '../../support/pods/federation-pod.js'
 
 let pod: FederationPod
 let ann: LocalUser

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { newGuid } from '../../src/domain/new-guid.js'
-import { Post } from '../../src/persistence/models/post.js'
-import type { ReshareEntity } from '../../src/protocol/entities/posts.js'
-import { addPost } from '../support/databases/rows.js'
-import { commentBy, postBy, reshareBy } from '../support/federation/entities.js'
-import { allStored, privateMessage, publicMessage, receive } from '../support/federation/inbound-messages.js'
-import { addLocalUser, type LocalUser } from '../support/people/local-users.js'
-import type { RemotePerson } from '../support/people/remote-people.js'
-import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
+import { newGuid } from '../../../src/domain/new-guid.js'
+import { Post } from '../../../src/persistence/models/post.js'
+import type { ReshareEntity } from '../../../src/protocol/entities/posts.js'
+import { addPost } from '../../support/databases/rows.js'
+import { commentBy, postBy, reshareBy } from '../../support/federation/entities.js'
+import { allStored, privateMessage, publicMessage, receive } from '../../support/federation/inbound-messages.js'
+import { addLocalUser, type LocalUser } from '../../support/people/local-users.js'
+import type { RemotePerson } from '../../support/people/remote-people.js'
+import { type FederationPod, openFederationPod } from '../../support/pods/federation-pod.js'
 
 let pod: FederationPod
 let ann: LocalUser

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { newGuid } from '../../src/domain/new-guid.js'
-import type { Signer } from '../../src/federation/inbound/find-signers.js'
-import { countChanges } from '../../src/federation/inbound/store/counter-changes.js'
-import { commentBy } from '../support/federation/entities.js'
-import { startFakePods } from '../support/federation/fake-pods.js'
+import { newGuid } from '../../../src/domain/new-guid.js'
+import type { Signer } from '../../../src/federation/inbound/find-signers.js'
+import { countChanges } from '../../../src/federation/inbound/store/counter-changes.js'
+import { commentBy } from '../../support/federation/entities.js'
+import { startFakePods } from '../../support/federation/fake-pods.js'
 
 it('a comment lifts its post by the time of its arrival, not by its own', async () => {
   const fakePods = await startFakePods()

@@ -1,16 +1,16 @@
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
-import { publishPost } from '../../src/domain/posts/publish-post.js'
-import { Comment } from '../../src/persistence/models/comment.js'
-import { Person } from '../../src/persistence/models/person.js'
-import { Post } from '../../src/persistence/models/post.js'
-import { decryptEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
-import { peekEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
-import { verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
-import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
-import type { RemotePodClient } from '../../src/services/remote-pod-client.js'
-import { outboundHandlers, outboundSlowHandlers, relayHandlers } from '../../workers/handlers/outbound.js'
+import { loadPrivateKey } from '../../../src/domain/accounts/private-keys.js'
+import { publishPost } from '../../../src/domain/posts/publish-post.js'
+import { Comment } from '../../../src/persistence/models/comment.js'
+import { Person } from '../../../src/persistence/models/person.js'
+import { Post } from '../../../src/persistence/models/post.js'
+import { decryptEnvelope } from '../../../src/protocol/envelopes/encrypted-envelope.js'
+import { peekEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
+import { verifyEnvelope } from '../../../src/protocol/envelopes/verify-envelope.js'
+import { readPublicKey } from '../../../src/protocol/signatures/rsa.js'
+import type { RemotePodClient } from '../../../src/services/remote-pod-client.js'
+import { outboundHandlers, outboundSlowHandlers, relayHandlers } from '../../../workers/handlers/outbound.js'
 import {
   commentBy,
   likeBy,
@@ -19,13 +19,13 @@ import {
   postBy,
   reshareBy,
   voteBy,
-} from '../support/federation/entities.js'
-import { envelopeOf } from '../support/federation/envelopes.js'
-import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
-import type { TestPerson } from '../support/people/local-users.js'
-import { viewerOf } from '../support/people/local-users.js'
-import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
+} from '../../support/federation/entities.js'
+import { envelopeOf } from '../../support/federation/envelopes.js'
+import { type FakePerson, type FakePods, startFakePods } from '../../support/federation/fake-pods.js'
+import type { TestPerson } from '../../support/people/local-users.js'
+import { viewerOf } from '../../support/people/local-users.js'
+import { type InboundPod, startInboundPod } from '../../support/pods/inbound-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../../support/queues/queue-backends.js'
 
 /** Deliveries go by https wherever that is the default, and the fake pods have no certificates. */
 function withoutTls(remotePods: RemotePodClient): RemotePodClient {
