@@ -19,7 +19,7 @@ import type {
   WaitingMessage,
 } from '../batch.js'
 import { applyFilterEffectsToBatch, type FilteredMessages } from '../filter-messages.js'
-import { forwardToMovedAuthors } from '../moved/forward-to-moved.js'
+import { answerAuthorsOfLateMessages, forwardToMovedAuthors } from '../moved/forward-to-moved.js'
 import { recordReplays } from '../quarantine.js'
 import { type StoredEntities, storeEntities } from '../store/store-entities.js'
 import { insertTombstones } from '../store/store-retractions.js'
@@ -35,12 +35,12 @@ interface CommittedBatch {
   readonly records: readonly StoredRecord[]
   readonly rejected: readonly RejectedMessage[]
   readonly ignored: readonly IgnoredMessage[]
-  /** Messages for accounts that have moved away, beyond the number that is forwarded for a pod. */
+  /** Messages for accounts that have moved away, over the number that is forwarded for a pod in a day. */
   readonly unforwarded: number
 }
 
 /**
- * One transaction for a batch: claims its messages, stores the authorised entities, and settles everything that follows from them. A
+ * One transaction for a batch: claims its messages, stores the authorised entities, and writes what follows from them. A
  * resumed message without its row has been received by another worker and is skipped.
  */
 export async function commitBatch(
@@ -106,8 +106,8 @@ interface StoredBatch {
 /**
  * Writes what follows from the stored entities, and from the messages that were not stored. The order:
  *
- * 1. answers to people who write to closed accounts, and messages forwarded for moved authors, after the entities: the batch may have
- *    closed or moved an account,
+ * 1. answers to people who write to closed or moved accounts, and messages forwarded for moved authors, after the entities: the batch may
+ *    have closed or moved an account,
  * 2. waiting messages are stored,
  * 3. lookups and fetches,
  * 4. counters are raised, messages resumed and jobs enqueued, with one statement; late, because its row locks hold up every other batch
@@ -128,7 +128,8 @@ async function writeFollowUps(
   const { records } = stored
   const rejected = [...claimed.rejected, ...stored.rejected]
   await answerSendersToClosedAccounts(services, transaction, claimed.rejected)
-  const unforwarded = await forwardToMovedAuthors(services, transaction, claimed.rejected)
+  const { late, unforwarded } = await forwardToMovedAuthors(services, transaction, claimed.rejected)
+  await answerAuthorsOfLateMessages(services, transaction, late)
   const resumable = await storeWaitingMessagesOfBatch(services, transaction, waitingToStore, records)
   const jobs = [
     ...stored.relayJobs,

@@ -11,17 +11,23 @@ import type { RejectedMessage, VerifiedMessage } from '../batch.js'
 import { INBOUND_LIMITS } from '../limits.js'
 import { groupGuidsByKind, listParents } from '../receiving-rules.js'
 
+interface ForwardedMessages {
+  /** Messages for authors who have moved away, forwarded or not. */
+  readonly late: readonly LateMessage[]
+  /** Messages over the limit of a pod. */
+  readonly unforwarded: number
+}
+
 /**
- * A comment, like or vote under a post whose author has moved away from this pod is forwarded as it is to the new pod, which relays it;
- * a private one is encrypted for the new identity. The pod of its author gets the migration. Only authors of what they send are served:
- * anything else may be sent twice. Each is forwarded once, however often it is sent, and a pod can cause only a limited number a day.
- * Returns the number of those beyond it.
+ * Forwards late comments, likes and votes under posts of authors who have moved away: each once, a limited number per pod and day. The new
+ * pod relays them; a private one is encrypted for the new identity. Only messages signed by their own author count: a relayed one may arrive
+ * again.
  */
 export async function forwardToMovedAuthors(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   rejected: readonly RejectedMessage[],
-): Promise<number> {
+): Promise<ForwardedMessages> {
   const late = await findLateMessages(transaction, rejected.flatMap(lateRelayable))
   const { forwardable, leftOut } = await recordForwarded(
     transaction,
@@ -31,15 +37,22 @@ export async function forwardToMovedAuthors(
   const unsent = new Set(forwardable.map(toText))
   const forwarded = late.filter(({ message }) => unsent.delete(toText(message.entity)))
   await enqueueJobsOfKind(services, transaction, forwardEnvelopeJob, forwarded.map(toForwardedEnvelope))
+  return { late, unforwarded: leftOut }
+}
+
+/** Sends the migration to authors of public late messages. Those of private ones are answered like all who write to a closed account. */
+export async function answerAuthorsOfLateMessages(
+  services: Pick<Services, 'jobs'>,
+  transaction: Knex.Transaction,
+  late: readonly LateMessage[],
+): Promise<void> {
   await answerWithClosingEntities(
     services,
     transaction,
-    // A private message is answered as every message to a closed account.
     late.flatMap(({ message: { recipient, sender }, move: { oldId, guid, address } }) =>
       recipient === undefined ? [{ account: { personId: oldId, guid, address }, sender }] : [],
     ),
   )
-  return leftOut
 }
 
 interface LateMessage {
