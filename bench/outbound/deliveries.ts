@@ -144,15 +144,15 @@ async function expectDeliveries(peer: ChildProcess, expected: ExpectedDeliveries
   await nextMessage(peer)
 }
 
-/** Waits until only deliveries to paused pods are left, and returns their number. */
+/** Waits until only deliveries to pods that are away are left, and returns their number. */
 async function waitUntilSettled({ db }: OpenServices): Promise<number> {
   for (;;) {
     const { rows } = await db.raw(
-      `select count(*) as left, count(*) filter (where next_try_at > now()) as paused
+      `select count(*) as left, count(*) filter (where next_try_at > now()) as away
        from deliveries join pods on pods.id = deliveries.pod_id ${BENCH_MARKER}`,
     )
-    const [{ left, paused }] = rows
-    if (left === paused) return left
+    const [{ left, away }] = rows
+    if (left === away) return left
     await pause(POLL_INTERVAL_MS)
   }
 }

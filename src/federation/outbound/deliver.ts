@@ -25,15 +25,15 @@ interface DeliverOptions {
 }
 
 /**
- * `none_due`: the results have given the lease back. `yielded`: too many pods were silent. `stopped`: this process is ending, or has no
- * capacity.
+ * `none_due`: `recordDeliveryResults` has released the lease. `yielded`: too many pods were silent. `stopped`: this process is ending, or
+ * has no capacity.
  */
 type DeliveryRunEnd = 'none_due' | 'yielded' | 'time_over' | 'stopped'
 
 /**
  * Sends the due deliveries of pods. Each pod has its own loop, so that a slow one delays no other; pods that need a statement at the
- * same time share it. Pods that get no slot before this run ends are enqueued again. Where participations have arrived, those for
- * postponed posts follow.
+ * same time share it. Pods that get no slot before this run ends are enqueued again. When a pod has accepted participations,
+ * its postponed ones are sent next.
  */
 export async function deliver(services: Services, podIds: readonly number[], options: DeliverOptions): Promise<void> {
   const { queue, signal } = options
@@ -248,7 +248,7 @@ function logRound(
       ms: Math.round(ms),
       traces,
     },
-    'delivery round',
+    'delivery round finished',
   )
 }
 

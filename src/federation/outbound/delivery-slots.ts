@@ -12,8 +12,8 @@ const POLL_INTERVAL_MS = 50
 
 /**
  * Slots for proven pods. Runs take turns, so that a run for one pod does not wait for a post to thousands. A pod that is not done
- * after `slotMs` continues without its slot, so that pods that do not answer hold no slots. At most `maxPodsWithoutSlot` do so at a time; a
- * pod that may not is checked again after the next `slotMs`.
+ * after `slotMs` continues without its slot, so that pods that do not answer hold no slots. At most `maxPodsWithoutSlot` do so at a time;
+ * a pod over this limit keeps its slot and is checked again after the next `slotMs`.
  */
 export function openDeliverySlots({
   maxConcurrentPods,

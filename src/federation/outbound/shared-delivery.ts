@@ -19,9 +19,9 @@ export interface SharedDelivery {
   takeDue(request: DueRequest): Promise<readonly DueDelivery[]>
   /** True: more is due, and the lease is extended. */
   record(results: DeliveryResults): Promise<boolean>
-  /** Messages of local users are sent. */
+  /** Records the time of a round with messages of local users. */
   recordLocalUserRound(): void
-  /** Messages of local users were sent a short time ago. */
+  /** Whether there was a round with messages of local users a short time ago. */
   isLocalUserRoundRecent(): boolean
 }
 

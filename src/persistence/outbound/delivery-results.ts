@@ -27,7 +27,7 @@ export type PodHealthChange =
   | { readonly kind: 'refuses'; readonly status: PodCheckStatus; readonly error: string; readonly moved: number }
   /** The pod is not contacted for some seconds. */
   | { readonly kind: 'away'; readonly status: PodCheckStatus; readonly error: string; readonly seconds: number }
-  /** The pod answers too slowly. Until its next success it uses only the slots of other pods. */
+  /** The pod answers too slowly. Until its next success it counts as unproven: its deliveries use the queue `outbound-slow` and no slot. */
   | { readonly kind: 'silent' }
   | { readonly kind: 'unchanged' }
 

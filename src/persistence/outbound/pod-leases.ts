@@ -59,7 +59,7 @@ const POD_LEASES_SQL = `
   )
   select id, host, port, ssl, failures, is_leased as "isLeased" from candidates`
 
-/** Ends a lease after a run that was aborted. */
+/** Ends the lease of a run that was stopped or ran out of time. `recordDeliveryResults` ends all other leases. */
 export async function releasePod(db: Knex, podId: number, leaseId: string): Promise<void> {
   await db.raw(`update pods set drained_by = null, drained_until = null where id = ? and drained_by = ?`, [
     podId,

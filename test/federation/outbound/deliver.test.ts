@@ -188,7 +188,11 @@ describe('a public delivery', () => {
 
     await run(other.id, {}, { ...pod, log: recordedLog.log })
 
-    const round = { msg: 'delivery round', queue: 'outbound-slow', pod: expect.stringMatching(/^d\d+\.example:3000$/) }
+    const round = {
+      msg: 'delivery round finished',
+      queue: 'outbound-slow',
+      pod: expect.stringMatching(/^d\d+\.example:3000$/),
+    }
     expect(recordedLog.entries().filter(({ level }) => level === 30)).toEqual([
       expect.objectContaining({ ...round, deliveries: 1, delivered: 1, ms: expect.any(Number), traces: [traceId] }),
       expect.objectContaining({ ...round, deliveries: 2, delivered: 2, ms: expect.any(Number), traces: [traceId] }),
@@ -655,7 +659,7 @@ describe('the order', () => {
 
     await run(other.id, {}, { ...pod, log: recordedLog.log })
 
-    const rounds = recordedLog.entries().filter(({ msg }) => msg === 'delivery round')
+    const rounds = recordedLog.entries().filter(({ msg }) => msg === 'delivery round finished')
     expect(rounds.map(({ deliveries }) => deliveries)).toEqual([1, 8, 8, 4])
   })
 
