@@ -22,7 +22,7 @@ import { findTextFault, readMentionedAddresses, readTagNames } from '../posts/te
 import { Refusal } from '../refusals.js'
 import { participateInPost } from './participations.js'
 
-/** Lists all comments of a post; oldest first unless the page has a position. */
+/** Lists a page of the comments on a post: newest first before a position, otherwise oldest first. */
 export async function listComments(
   services: Pick<Services, 'db'>,
   viewer: Viewer,

@@ -48,7 +48,10 @@ const DEFAULTS = {
   daily: Object.entries(NOTIFICATION_MAIL_DELIVERY).flatMap(([kind, delivery]) => (delivery === 'daily' ? [kind] : [])),
 }
 
-/** Two minutes after their cause: enqueues the mails that are wanted at once and not read yet. What is beyond the limits is in the digest. */
+/**
+ * Runs two minutes after the causes. Enqueues the immediate mails about what is still unread. Mails beyond the hourly or daily limit of a
+ * user are left to the digest.
+ */
 export async function enqueueNotificationMails(
   services: Services,
   work: JobContext & { readonly data: NotificationMailCauses },

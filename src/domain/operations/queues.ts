@@ -318,8 +318,8 @@ async function saveQueueState(
 ): Promise<boolean> {
   requirePower(actor, 'administration')
   const reason = requireReason(options)
-  const operation = { action: ACTION_OF_STATE[state], target: { type: 'queue', label: queue }, reason }
-  const hasChanged = await recordOperatorChange(services, actor, operation, async (transaction) => {
+  const auditFields = { action: ACTION_OF_STATE[state], target: { type: 'queue', label: queue }, reason }
+  const hasChanged = await recordOperatorChange(services, actor, auditFields, async (transaction) => {
     const before = await lockRequestedState(transaction, queue)
     const isSame = before.state === state && before.until?.getTime() === until?.getTime()
     if (isSame) return undefined

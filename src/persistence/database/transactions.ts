@@ -7,7 +7,7 @@ const ATTEMPTS = 4
 
 /**
  * Runs work in a transaction. It is repeated at once, up to three times, after a deadlock or when a row it refers to is deleted
- * in the meantime, so the work changes nothing outside of the transaction.
+ * in the meantime, so the work must not change anything outside of the transaction.
  */
 export async function inTransaction<Result>(
   db: Knex,

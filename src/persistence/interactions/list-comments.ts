@@ -32,7 +32,7 @@ export interface ListedComment extends Pick<Comment, 'id' | 'guid' | 'text' | 'l
   readonly viewerActions: { readonly liked: boolean; readonly reported: boolean }
 }
 
-/** The oldest first, if the page names no place; nothing, when no visible post has that guid. */
+/** Lists a page of comments: newest first before a position, otherwise oldest first. Empty if no visible post has that guid. */
 export async function listCommentsOfPost(
   db: Knex,
   viewer: ViewerIds,

@@ -101,7 +101,7 @@ function causedNotificationsSql(ctes: string, occurrences: string, shouldMoveAct
   select id from stored`
 }
 
-/** The year does not matter, so the 29th of February comes every four years. */
+/** Compares month and day only: a birthday on 29 February is notified in leap years. */
 const BIRTHDAY_NOTIFICATIONS_SQL = `
   with birthdays as (
     select users.id as user_id, profiles.person_id

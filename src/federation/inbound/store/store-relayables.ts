@@ -153,7 +153,7 @@ async function storeRelayables<Entity extends StoredRelayable>(
       ignored.push({
         inbound,
         message,
-        reason: 'it was retracted, or its parent is deleted or has one by its author already',
+        reason: 'it was retracted, its parent is deleted, or its author has already liked or voted there',
       })
     // Every other message is a repeat without an effect.
   }
