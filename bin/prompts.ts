@@ -8,7 +8,7 @@ export interface Prompts {
   readonly isTerminal: boolean
   /** The next line; empty at the end of the input. Ctrl-C ends the command. */
   ask(question: string): Promise<string>
-  /** The same, but a terminal does not show what is typed. */
+  /** Like `ask`, but a terminal does not show what is typed. */
   askHidden(question: string): Promise<string>
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 /** The state of the pod, as lines of text. */
 export interface ScreenContent {
-  /** All lines of the screen, for a terminal. */
+  /** The lines of the screen, for a terminal. */
   readonly lines: readonly string[]
   /** One line, for a file or a pipe. */
   readonly summary: string

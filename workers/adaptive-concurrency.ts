@@ -22,9 +22,9 @@ interface AdaptiveConcurrency {
 }
 
 /**
- * Runs more jobs at a time while they carry few messages. A quiet pod makes jobs of one message; when thousands of them wait, a batch
- * is only worth its transaction with many running jobs. Full jobs carry as many messages in a few. The concurrency grows with the
- * running jobs, because a worker starts no fetched job before it has fetched as many as it may.
+ * Runs more jobs at a time while they carry few messages. A quiet pod makes jobs of one message; when thousands of them wait, a batch is
+ * worth its transaction only if many jobs run. Full jobs carry as many messages in a few. The concurrency grows with the running jobs,
+ * because a worker starts no fetched job before it has fetched as many as it may.
  */
 export function openAdaptiveConcurrency(queue: InboundQueue): AdaptiveConcurrency {
   const { min, max, messages: fullLoad } = JOB_LIMITS[queue]

@@ -45,7 +45,7 @@ function messagesIn(job: Job): readonly InboundMessage[] {
 }
 
 function messageOfRow({ id, data, payload, acceptedAt, trace }: MessageRow): InboundMessage {
-  // As resume-messages.ts or accepted-messages.ts has written it.
+  // Written by resume-messages.ts or accepted-messages.ts.
   const { recipientGuid, times, last, movesFollowed, quarantineId, isReleased } = data as ResumedMessage & FetchedMove
   const resumed = { outboxId: id, times, last }
   return {

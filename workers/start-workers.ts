@@ -44,9 +44,9 @@ interface Timing {
   readonly stalledCheckMs: number
   /** Milliseconds a handler has. */
   readonly timeoutMs: number
-  /** Milliseconds after which a stopping process aborts its running jobs … */
+  /** Milliseconds after which a stopping process aborts its running jobs. */
   readonly abortAfterMs: number
-  /** … and after which it stops waiting for them. */
+  /** Milliseconds after which a stopping process no longer waits for aborted jobs. */
   readonly closeWithinMs: number
   backoff(attemptsMade: number): number
   /** Milliseconds until a job that needs a newer version is taken again. */
@@ -70,7 +70,7 @@ export interface WorkersOptions {
   readonly inProcessHandlers?: readonly InProcessHandler[]
   /** Deliveries that this process does without a job; for served queues only. */
   readonly inProcessDelivery?: InProcessDelivery
-  /** Not set: those of the configuration. */
+  /** Not set: the queues of the configuration. */
   readonly queues?: readonly QueueName[]
   /** Replaces single times; for tests, which cannot wait for minutes. */
   readonly timing?: Partial<Timing>

@@ -19,7 +19,7 @@ export function signUpCommands(program: Command): void {
   addSignUpCommands(program.command('sign-ups'), 'pod sign-ups')
 }
 
-/** `pod user pending`: the same. */
+/** `pod user pending`: the same list. */
 export function pendingCommands(user: Command): void {
   addSignUpCommands(user.command('pending'), 'pod user pending')
 }

@@ -47,7 +47,7 @@ async function check(options: OutputOptions): Promise<void> {
     withPod(async (services) => {
       await requirePictureStores(services)
       const { config, db } = services
-      // While pictures move, the new store alone: the old one is about to go.
+      // While pictures move, only the new store is checked: the old one will be removed.
       const checked = await checkPictures(db, openPictureStorageOfKind(config, config.storage), signal)
       return { ...checked, storage: config.storage, isMoving: config.uploadsFallback !== undefined }
     }),

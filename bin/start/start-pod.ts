@@ -36,7 +36,7 @@ const URGENT_DRAIN_LIMIT_MS = 2_000
  */
 export async function startPod(config: Config, stop: StopRequest, onReady: (pod: RunningPod) => void): Promise<void> {
   const log = openLog(config, 'start')
-  await readSecretKey(config) // created before two processes need it; fails at once if the folder is not writable
+  await readSecretKey(config) // made before two processes need the key; fails at once if the folder is not writable
   await checkPicturesAtStart(config)
   const parts: SupervisedProcess[] = []
   const renewAll = () => {

@@ -282,7 +282,7 @@ export interface Upload {
   readonly name: string
   readonly userId: number
   readonly use: PhotoUse
-  /** The aspects to which a published one is visible. */
+  /** The aspects to which a published photo is visible. */
   readonly aspectIds: readonly number[]
   /** The description of the photo. */
   readonly altText?: string
@@ -323,7 +323,7 @@ export const previewPictureJob = defineJob<{ readonly photoGuid: string }>()('ph
   backoff: { type: 'fixed', delay: 1_000 },
 })
 
-/** Deletes the files of deleted photos; a trigger of the database writes its row (migration 0022). */
+/** Deletes the files of deleted photos; a trigger of the database writes its outbox row (migration 0022). */
 export const removePhotoFilesJob = defineJob<{ readonly names: readonly string[] }>()(
   'photos',
   'remove-photo-files',
@@ -346,7 +346,7 @@ export interface MailData {
 /** Sends one mail. Its attempts are counted in `mails`, because they are further apart than those of other jobs. */
 export const sendMailJob = defineJob<MailData>()('mail', 'send-mail', retriedForHours)
 
-/** Two minutes after new notifications and messages: enqueues the mails about them that are wanted at once. */
+/** Enqueues the immediate mails about notifications and messages, two minutes after them. */
 export const notificationMailsJob = defineJob<{
   readonly notifications?: readonly number[]
   readonly messages?: readonly number[]
@@ -363,7 +363,7 @@ export function probeJob<Queue extends QueueName>(queue: Queue): JobDefinition<Q
   return defineJob<object>()(queue, 'probe', withoutRetention)
 }
 
-/** Milliseconds after a failed attempt: 15 s at first, longer each time, with jitter so that a burst is spread. */
+/** Milliseconds from a failed attempt to the next one: 15 s at first, longer each time, with jitter so that a burst is spread. */
 export function federationBackoff(attemptsMade: number, random = Math.random): number {
   const n = attemptsMade - 1
   return Math.round((n ** 4 + 15 + random() * 9 * (n + 1)) * 1_000)

@@ -1,6 +1,6 @@
 import { ProtocolError, type ProtocolFault } from '../../src/protocol/errors.js'
 
-/** Counts running jobs of a host; refuses one beyond the limit. */
+/** Counts the running jobs of a host, and refuses a job over the limit. */
 export async function runWithinLimit(
   running: Map<string, number>,
   { limit, host, fault }: { readonly limit: number; readonly host: string; readonly fault: ProtocolFault },

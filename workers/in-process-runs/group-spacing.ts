@@ -6,7 +6,7 @@ export interface Spacing {
   readonly fullGroupWork: number
 }
 
-/** Resolves when the next group may start; all that wait then are in it. `work` is the size of the row. */
+/** Resolves when the next group may start; all rows that wait at that time are in it. `work` is the size of the row. */
 type AwaitGroup = (work: number) => Promise<void>
 
 /**

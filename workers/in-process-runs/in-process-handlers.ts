@@ -7,7 +7,7 @@ import { groupOfRows } from '../../src/jobs/outbox/job-groups.js'
 import { type InProcessDelivery, type InProcessHandler, runInGroups } from './run-in-groups.js'
 
 const LIVE_EVENTS_TOGETHER = 500
-/** Beyond these, rows get jobs. */
+/** Rows of relays, or of participations, that run at a time; further rows get jobs. */
 const CONSEQUENCES_TOGETHER = 64
 /** Posts or relayables of a transaction, and those with which a group need not wait for more. */
 const RECORDS = { max: 256, fullGroupWork: 64 } as const

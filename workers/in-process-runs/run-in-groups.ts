@@ -39,7 +39,7 @@ interface GroupLimits<Data> {
   readonly spacing?: Spacing
   /** While a burst of received messages is stored, rows wait. */
   readonly afterInbound?: boolean
-  /** Work of a group, which is limited as well; a row with more has a group of its own. Not set: no limit, and each row counts as one. */
+  /** The work of a group is limited too; a row with more work has a group of its own. Not set: no limit, and each row counts as one. */
   readonly work?: { readonly max: number; of(data: Data): number }
 }
 

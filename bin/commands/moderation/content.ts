@@ -65,7 +65,7 @@ export function contentCommands(program: Command): void {
 const undo: Run = (services, actor, { type, guid }, options) =>
   undoActionsOnTarget(services, actor, { type, guid, kinds: ['hide', 'remove'] }, options)
 
-/** A guid of nothing is that of a post, so that the use case refuses it. */
+/** An unknown guid counts as the guid of a post, so that the use case refuses it. */
 async function targetOf({ db }: Services, guid: string, { type }: ContentOptions): Promise<ContentTarget> {
   return { guid, type: type ?? (await findContentType(db, guid)) ?? 'post' }
 }

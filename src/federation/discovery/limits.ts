@@ -10,7 +10,7 @@ export const ANONYMOUS_LOOKUP_LIMITS = {
   maxReloads: 5,
   /** Per network address, and in total; each web process counts separately. */
   perMinuteOfAddress: 30,
-  /** Ten addresses that use all of theirs. */
+  /** In total: as many as ten addresses that use their whole limit. */
   perMinuteInTotal: 300,
   /** The period of both. */
   perSeconds: 60,
@@ -42,6 +42,6 @@ export const DISCOVERY_LIMITS = {
   frontPageMs: 12_000,
   /** Redirects of a front page: from http to https, and from the host to its page. */
   frontPageRedirects: 3,
-  /** Maximum of browsers and other pods. */
+  /** The length that browsers and other pods accept. */
   urlCharacters: 2_048,
 } as const

@@ -72,7 +72,7 @@ function lookUpProfile(
   }
 }
 
-/** The post that the pod at this host has under this guid; `find` says whether it is here. */
+/** Looks up the post that the pod at this host has under this guid; `find` searches this pod. */
 export function lookUpPost<Result>(
   services: Services,
   { host, guid }: { readonly host: string; readonly guid: string },
@@ -91,7 +91,7 @@ export function lookUpPost<Result>(
   }
 }
 
-/** The entity of a link, fetched from the pod of its author. `find` searches the database. */
+/** Looks up the entity of a link, at the pod of its author. `find` searches this pod. */
 export function lookUpLinkedEntity<Result>(
   services: Services,
   { author, guid }: EntityLink,

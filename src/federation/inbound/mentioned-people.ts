@@ -31,7 +31,7 @@ export async function enqueueMentionedLookups(
   await enqueueJobsOfKind(services, transaction, discoverMentionedJob, lookupsOf(unknown))
 }
 
-/** Adds the mentions of a person who has been discovered after the texts were stored. The person is remote, so no notification. */
+/** Adds the mentions of a person who has been discovered after the texts were stored. The person is remote, so nobody is notified. */
 export async function attachDiscoveredPerson(
   services: Services,
   work: JobContext,

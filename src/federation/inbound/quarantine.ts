@@ -21,7 +21,7 @@ interface Budget {
 
 export type QuarantineLimits = { readonly [Name in keyof typeof QUARANTINE_LIMITS]: number }
 
-/** One entry for each set of open services. */
+/** The budget of each set of open services. */
 const budgetOf = stateByOwner<Services['jobs'], Budget>()
 
 /**

@@ -15,9 +15,9 @@ interface AuthorOfRelayable {
 }
 
 /**
- * Returns a relayable that was stored without a signature with a new one, which is stored, so that all pods get the same. Relayables of
- * local users have none after a take-over. An account that has moved away signs with its old network ID. Undefined: this pod has no key
- * for it, and it is not sent.
+ * Signs a relayable that was stored without a signature. The signature is stored, so that all pods get the same one. Relayables of local
+ * users have none after a take-over. An account that has moved away signs with its old network ID. Undefined: this pod has no key for it,
+ * and it is not sent.
  */
 export async function signStoredRelayable<Stored extends OutgoingRelayable>(
   { crypto, secrets }: Pick<Services, 'crypto' | 'secrets'>,

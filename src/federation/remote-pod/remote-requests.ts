@@ -73,7 +73,7 @@ export function openRemoteRequests(options: RemoteRequestOptions): {
   /** Origins that have answered while a connection from then may be open. */
   const answered = new ExpiringCache<true>(REMOTE_LIMITS.dnsNames)
 
-  /** Other pods close idle connections, sometimes just as a request is sent. Where that may be the cause, it is repeated once. */
+  /** Other pods close idle connections, sometimes just as a request is sent. If that may be the cause, the request is repeated once. */
   async function requestOnOpenConnection(
     origin: string,
     request: Dispatcher.RequestOptions,

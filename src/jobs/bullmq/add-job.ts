@@ -28,8 +28,8 @@ export async function addPlainJob(
 }
 
 /**
- * The row and the notification of the library, without its two events, which nothing reads. The lock and the id are the library's,
- * so that jobs may be added both ways, and while a queue is being emptied.
+ * Writes the same row and notification as the library, without its two events, which nothing reads. It uses the lock and the id of the
+ * library, so that jobs may be added both ways, also while a queue is being emptied.
  */
 const ADDED_JOB_SQL = `
   with added as (

@@ -3,7 +3,7 @@ const HELD_MS = 100
 
 /**
  * Holds the ends of jobs for a moment while jobs come one by one, so that one statement ends a job and fetches the next one. Otherwise each
- * job of an idle queue takes two. When the process dies in the meantime, the job runs again, as after a lost commit.
+ * job of an idle queue takes two statements. If the process dies before the statement, the job runs again, as after a lost commit.
  */
 export class DelayedCompletions {
   #lastFetchAt = Number.NEGATIVE_INFINITY

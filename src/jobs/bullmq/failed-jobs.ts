@@ -42,7 +42,7 @@ export interface FailedJobSelection {
   readonly until: number
   readonly fault?: string | undefined
   readonly pod?: string | undefined
-  /** Only the latest of these times are read. Those of outbox rows and with other errors are among them. */
+  /** Maximum number of failed jobs of this time that are read, the latest first. Jobs of outbox rows and with other errors count too. */
   readonly latest: number
 }
 

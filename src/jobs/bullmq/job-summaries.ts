@@ -6,7 +6,7 @@ import type pg from 'pg'
 export interface JobSummary {
   readonly id: string
   readonly name: string
-  /** Milliseconds since 1970, as both times here. */
+  /** Milliseconds since 1970, like `finishedAt`. */
   readonly addedAt: number
   /** Null: it has not ended. */
   readonly finishedAt: number | null

@@ -13,11 +13,14 @@ export interface DeadLetterCount {
 export interface CountLimits {
   /** Groups that are returned. */
   readonly groups: number
-  /** Only the latest of rows, deliveries and failed jobs of each queue are read: for pages that must not take longer with more of them. */
+  /**
+   * Maximum number of rows, of deliveries, and of failed jobs of each queue that are read, the latest first: a page takes no longer with
+   * more of them.
+   */
   readonly latest?: number
 }
 
-/** Counts dead letters by one of their properties, the most first. No payload is read. */
+/** Counts dead letters by one of their properties, the largest group first. No payload is read. */
 export async function countDeadLetters(
   services: DeadLetterDependencies,
   filter: DeadLetterFilter,

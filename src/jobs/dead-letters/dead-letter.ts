@@ -22,13 +22,13 @@ export interface DeadLetter {
 
 /** Selects dead letters; without a field, all of them. */
 export interface DeadLetterFilter {
-  /** Only these, as far as they are dead letters. */
+  /** Only dead letters with these ids; other ids are ignored. */
   readonly ids?: readonly string[]
   readonly queue?: QueueName
   readonly fault?: string
-  /** `far.example:8443`: only those of this pod, where the pod is known. */
+  /** `far.example:8443`: only dead letters of this pod, as far as the pod is known. */
   readonly pod?: string
-  /** `post`, `comment` …: only those about such an entity, where it is known. */
+  /** `post`, `comment` …: only dead letters about such an entity, as far as it is known. */
   readonly entity?: string
   /** Given up from this time on. */
   readonly since?: Date

@@ -36,7 +36,7 @@ export async function listDeadLetters(
   return (await findDeadLetters(services, filter, { limit })).map(withoutStorage)
 }
 
-/** The parts that do not say where it is stored. */
+/** The fields of a dead letter that do not say where it is stored. */
 export function withoutStorage({
   outboxId: _,
   deliveryId: __,

@@ -15,7 +15,7 @@ export interface DeadLetterDetails extends DeadLetter {
   readonly stack: string | null
 }
 
-/** Shows one with its data and payload. */
+/** Shows a dead letter with its data and payload. */
 export async function showDeadLetter(
   services: DeadLetterDependencies,
   id: string,

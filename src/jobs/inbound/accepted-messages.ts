@@ -20,7 +20,7 @@ export interface AcceptedMessage {
   readonly recipientGuid: string | null
   readonly acceptedAt: string
   readonly payload: string
-  /** Absent: a version before has accepted it. */
+  /** Absent: an earlier version has accepted the message. */
   readonly trace?: string
 }
 
@@ -45,7 +45,7 @@ export async function* findJobs(
   }
 }
 
-/** The accepted messages of a job; none where an outbox row has them. */
+/** The accepted messages of a job; none if an outbox row has the message. */
 export function readAcceptedMessages({ name, data }: Pick<Job, 'name' | 'data'>): readonly AcceptedMessage[] {
   if (readOutboxId(data) !== undefined) return []
   if (name === receivePublicJob.name) return publicMessages(data)

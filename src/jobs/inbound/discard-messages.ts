@@ -71,7 +71,7 @@ async function discardJob(db: Services['db'], job: Job): Promise<number> {
     await job.remove()
     return ids.length
   } catch {
-    // A worker runs the job.
+    // A worker runs the job, and stores its messages.
     await db('outbox')
       .whereIn('id', [...ids])
       .delete()

@@ -22,7 +22,7 @@ export type BacklogLimits = Pick<
   | 'sources'
   | 'pollIntervalMs'
 > & {
-  /** Held by this process and queued. */
+  /** Bytes that this process holds, and bytes in the queue. */
   readonly bytes: number
 }
 

@@ -18,9 +18,9 @@ export const RECEIVE_LIMITS = {
   fairFromMessages: 1_000,
   /** Bytes in the queue beyond which messages are counted per source: few large messages are as much work. */
   fairFromBytes: 16 * 1024 * 1024,
-  /** Messages of one source in a long queue. Further ones are queued after those of other sources … */
+  /** Messages of one source in a long queue. Further messages are queued after those of other sources. */
   messagesPerShare: 1_000,
-  /** … and beyond this number they are refused. */
+  /** Messages of one source in a long queue. Further messages are refused. */
   messagesOfSource: 100_000,
   /** Bytes of one source in a long queue: a few messages of maximum size. */
   bytesPerShare: 16 * 1024 * 1024,

@@ -39,7 +39,7 @@ export function persistCounters(
     await savePodActivity({ db })
   }
 
-  /** Two at the same time would add the same counts twice. */
+  /** Two runs at the same time would add the same counts twice. */
   const keep = singleFlight(() => persist().catch((err) => log.debug({ err }, 'counters not persisted')))
 
   const timer = setInterval(keep, INTERVAL_MS)
@@ -47,7 +47,7 @@ export function persistCounters(
     keep,
     async close() {
       clearInterval(timer)
-      await keep() // the one that runs may have read the counters too early
+      await keep() // the run that this call has joined may have read the counters too early
       await keep()
     },
   }
@@ -66,7 +66,7 @@ async function countedBy(registry: Registry): Promise<readonly ActivityCounter[]
 interface MetricValue {
   readonly labels: ActivityCounter['labels']
   readonly value: number
-  /** Name of a part of a histogram, with its ending. */
+  /** Name of a part of a histogram, with its suffix. */
   readonly metricName?: string
 }
 

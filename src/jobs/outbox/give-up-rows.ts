@@ -12,8 +12,8 @@ export interface RowFailure {
 }
 
 /**
- * Marks the row of a dead letter: the sweeper skips it until the operator replays it. The failure stays there when the queue is
- * emptied, and no list has to read the job.
+ * Marks the row of a dead letter: the sweeper skips it until the operator replays it. The row keeps the failure when the queue is emptied,
+ * and lists need not read the job.
  */
 export async function giveUpRow(db: Knex, outboxId: number, { fault, job, pod }: RowFailure): Promise<void> {
   const failure = { ...(job && { job: job.id, attempts: job.attempts }), ...(pod !== undefined && { pod }) }

@@ -11,7 +11,7 @@ interface AddOneOptions {
   readonly deduplicationKey?: string
   /** Milliseconds until the job may begin. */
   readonly delay?: number
-  /** Instead of that of the definition; a larger number comes later. */
+  /** Replaces the priority of the definition. Jobs with a larger number run later. */
   readonly priority?: number | undefined
 }
 
@@ -34,7 +34,7 @@ export interface OutboxRow {
   readonly name: string
   /** Milliseconds until the job may begin. */
   readonly delay?: number | undefined
-  /** Known where the row has just been written; the queue does not get them. */
+  /** Set if this process has just written the row; the queue gets neither data nor trace. */
   readonly data?: unknown
   readonly trace?: string | null
 }
@@ -48,13 +48,13 @@ export interface JobAdding {
     each: readonly { readonly deduplicationKey: string; readonly data: DataOf<Definition> }[],
     options?: AddOptions,
   ): Promise<void>
-  /** Adds as many jobs as there is data; where they have keys, each unless one with its key waits or is running. */
+  /** Adds one job for each data. A job with a deduplication key is left out while another one with this key waits or is running. */
   addAll<Definition extends AnyJob>(
     job: Definition,
     all: readonly DataOf<Definition>[],
     options?: {
       readonly deduplicationKeys?: readonly string[]
-      /** The jobs divide one that the queue has accepted: they are added while it is being drained, too. */
+      /** The jobs are parts of a job that the queue has accepted: they are also added while the queue is being drained. */
       readonly canDivide?: boolean
     } & Pick<AddOptions, 'priority' | 'withinMs'>,
   ): Promise<void>

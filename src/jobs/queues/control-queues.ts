@@ -10,7 +10,7 @@ export interface QueueControl {
   pause(queue: QueueName): Promise<void>
   resume(queue: QueueName): Promise<void>
   isPaused(queue: QueueName): Promise<boolean>
-  /** Makes delayed jobs due, the earliest first; returns how many. `choose` leaves out jobs that are not meant. */
+  /** Makes delayed jobs due, the earliest first; returns how many. `choose` selects the jobs. */
   promote(queue: QueueName, limit: number, choose?: (jobs: readonly Job[]) => Promise<readonly Job[]>): Promise<number>
   /** Deletes a job that is not running. Ignores a job that has ended. */
   remove(queue: QueueName, jobId: string): Promise<void>

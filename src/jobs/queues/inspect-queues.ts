@@ -28,17 +28,17 @@ export interface QueueInspection {
   countAllWithWorkers(): Promise<ReadonlyMap<QueueName, QueueCountsWithWorkers> | undefined>
   /** The oldest of the next jobs in line: with a priority and without one, also while the queue is paused. */
   oldestWaiting(queue: QueueName): Promise<Job | undefined>
-  /** The latest first, with their data. */
+  /** Lists failed jobs with their data, the latest first. */
   failed(queue: QueueName, from: number, count: number): Promise<readonly Job[]>
   /** Lists jobs without their data: failed ones latest first, others in the order in which they run. */
   list(queue: QueueName, state: JobState, from: number, count: number): Promise<readonly JobSummary[]>
-  /** The ids of these places of such a list. */
+  /** Lists the ids at these places of the list of a state. */
   listIds(queue: QueueName, state: JobState, from: number, end: number): Promise<readonly string[]>
   /** The list that a job is in; undefined: none of them. */
   stateOf(queue: QueueName, jobId: string): Promise<JobState | undefined>
   /** Lists failed jobs that have no outbox row, without their data, from a position on. */
   failedWithoutRow(queue: QueueName, page: FailedJobPage): Promise<readonly JobSummary[]>
-  /** Counts these jobs by error and hour. */
+  /** Counts failed jobs that have no outbox row, by error and hour. */
   countFailedWithoutRow(queue: QueueName, selection: FailedJobSelection): Promise<FailedJobCounts>
   /** The queues that have failed jobs. */
   queuesWithFailedJobs(): Promise<readonly QueueName[]>
@@ -68,7 +68,7 @@ export const SCHEDULED_QUEUE = 'maintenance'
 
 const NOT_DONE = ['wait', 'prioritized', 'delayed', 'active', 'failed'] as const
 
-/** How the library calls waiting jobs. Those of a paused queue are not in its types. */
+/** The names of the states of waiting jobs in the library. Its types leave out the state in a paused queue. */
 const WAITING_STATES: readonly string[] = ['waiting', 'prioritized', PAUSED_JOBS]
 
 type JobLists = Pick<Queue, 'getRanges' | 'getJobCounts'>

@@ -18,7 +18,7 @@ function isJob(exported: unknown): exported is AnyJob {
 interface OwnOptions {
   /** Milliseconds until the job may begin. */
   readonly delay?: number | undefined
-  /** Instead of that of the definition; a larger number comes later. */
+  /** Replaces the priority of the definition. Jobs with a larger number run later. */
   readonly priority?: number | undefined
   readonly deduplication?: JobsOptions['deduplication']
 }

@@ -7,9 +7,9 @@ import { QUEUES } from './queue-names.js'
 import type { QueueStore, Report } from './queue-store.js'
 
 /**
- * Makes PostgreSQL use an index for every request. A queue is empty at one moment and long at the next; a plan made for the empty
- * one reads the whole long one for each job. Every request of BullMQ has an index. For tables without one, as those of a single
- * statement, older servers estimate a cost at which they would compile the plan: hence no JIT.
+ * Makes PostgreSQL use an index for every request. A queue is empty at one moment and long at the next; a plan made for the empty one reads
+ * the whole long one for each job. Every request of BullMQ has an index. For tables without an index, such as those that exist in one
+ * statement only, older servers estimate a cost at which they would compile the plan; so JIT is off.
  */
 const INDEXES_ONLY =
   'set enable_seqscan = off; set enable_bitmapscan = off; set enable_sort = off; set plan_cache_mode = force_generic_plan; set jit = off'

@@ -25,10 +25,10 @@ export function createJobScheduling(client: QueueClient, optionsOf: OptionsOf): 
       return client.request(name, async (queue) => {
         const results = await Promise.all(
           schedules.map(async ({ job, intervalMs }) => {
-            // One by one: the list of all schedules reads each one as well, and their names before.
+            // One by one: a list of all schedules would also read each of them, and their names before.
             const schedule = await queue.getJobScheduler(job.name)
             const wait = (schedule?.next ?? 0) - Date.now()
-            // A process whose clock is wrong may have made one that begins tomorrow.
+            // A process whose clock is wrong may have made a schedule that begins tomorrow.
             if (
               schedule?.every === intervalMs &&
               wait > -SCHEDULE_TOLERANCE_MS &&

@@ -19,7 +19,7 @@ export const REFERENCE_LIMITS = {
 export const WAITING_LIMITS = {
   /** How often one message may wait: a like for its comment, the comment for its post, the post for its author. */
   maxWaitsOfMessage: 3,
-  /** Each time, for a verified message. */
+  /** How long a verified message waits each time. */
   waitSeconds: 6 * 3_600,
   /** Wait of a retraction for an unknown entity: longer than a batch takes, because another batch may be about to store the entity. */
   retractionWaitSeconds: 3_600,

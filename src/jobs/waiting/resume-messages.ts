@@ -129,7 +129,10 @@ async function resumeBatch(
 /** An inserted outbox row: of a resumed message, or of a job. */
 type ResumedOrEnqueued = OutboxRow & { readonly isResumed: boolean }
 
-/** Joined, because for `= any(…)` the planner would expect too few rows. The parameters of each part follow those of the parts before it. */
+/**
+ * The keys are joined, because for `= any(…)` the planner would expect too few rows. The parameters of each part follow those of the parts
+ * before it.
+ */
 function resumeSql(): string {
   const keys = [[]]
   const raisedCounts = [...keys, ...raiseCountsValues(NO_COUNTS)]

@@ -139,7 +139,7 @@ function domainOf(host: string): string {
   return getDomain(host) ?? host
 }
 
-/** One for each set of open services. */
+/** The budgets of each set of open services. */
 const budgetsOf = stateByOwner<Services['jobs'], ReturnType<typeof openSignerBudgets>>()
 
 function openSignerBudgets() {

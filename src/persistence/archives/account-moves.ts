@@ -97,7 +97,7 @@ export async function findUnprovenEnvelope(db: Knex, oldAddress: string): Promis
   return move === undefined || move.isProven ? undefined : (move.envelope ?? undefined)
 }
 
-/** Keeps the message of a move that this pod knows already, and announces it until then. */
+/** Keeps the message of a move that this pod knows already, and announces the move until `announceUntil`. */
 export async function saveAnnouncedEnvelope(
   transaction: Knex.Transaction,
   id: number,

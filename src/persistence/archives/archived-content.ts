@@ -208,7 +208,7 @@ export async function findPollIds(db: Knex, postIds: readonly number[]): Promise
   return rows.map(({ id }) => id)
 }
 
-/** When likes and votes were made: their entities do not say it. */
+/** When likes and votes were made: their entities do not contain it. */
 export async function findCreationTimes(
   db: Knex,
   table: 'likes' | 'poll_participations',

@@ -149,7 +149,7 @@ export async function recordExportProgress(
   return rowCount > 0
 }
 
-/** The time of earlier exports of this kind is over then. False: the export is no longer wanted. */
+/** Completes an export, and ends earlier exports of this kind. False: the export is no longer wanted. */
 export async function completeExport(
   transaction: Knex.Transaction,
   { id, userId, kind }: Pick<Export, 'id' | 'userId' | 'kind'>,

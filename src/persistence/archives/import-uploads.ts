@@ -20,7 +20,7 @@ export interface ImportUpload {
   readonly checkedAt: Date | null
 }
 
-/** An upload of which something can still become. */
+/** The states in which an upload can still become an import. */
 const OPEN_STATES = ['uploading', 'uploaded', 'checking', 'checked'] as const satisfies readonly UploadState[]
 
 /** Stores an upload; undefined: the account has an open one. */

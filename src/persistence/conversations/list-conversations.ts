@@ -58,7 +58,7 @@ export interface ListedConversationMessage {
   readonly author: PersonSummary
 }
 
-/** The newest first, if the page names no place. */
+/** Lists a page of the conversations of a person, newest first unless the page has a position. */
 export async function listConversationsOfPerson(
   db: Knex,
   personId: number,
@@ -163,7 +163,7 @@ const messageAggregate = aggregateColumns({
   text: textColumn('text'),
 })
 
-/** All in one row, as that of the conversations. */
+/** The messages in one row, like the conversations. */
 interface FoundMessages {
   readonly messages: AggregatedColumns
   readonly people: AggregatedColumns

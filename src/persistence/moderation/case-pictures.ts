@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-/** How clearly a moderator sees a picture. */
+/** The copies of a reported picture that a moderator can see. */
 export const PICTURE_VARIANTS = ['blurred', 'clear'] as const
 export type PictureVariant = (typeof PICTURE_VARIANTS)[number]
 

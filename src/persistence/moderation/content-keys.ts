@@ -98,17 +98,17 @@ export async function deleteContentKeysBefore(db: Knex, before: Date): Promise<v
 }
 
 export interface ClusterThresholds {
-  /** Content with one key … */
+  /** The number of items with one key that makes a cluster, if `authors` is reached too. */
   readonly items: number
-  /** … by this number of authors. */
+  /** The number of authors of these items. */
   readonly authors: number
-  /** Or content with one key by one author … */
+  /** The number of items with one key by one author that makes a cluster, if `owners` is reached too. */
   readonly itemsOfAuthor: number
-  /** … under posts of this number of people. */
+  /** The number of people under whose posts these items are. */
   readonly owners: number
-  /** Authors count who were first seen since then, or who are all of one pod. */
+  /** Only authors count who were first seen since then, or who are all of one pod. */
   readonly newSince: Date
-  /** Content counts that was read since then. */
+  /** Only content counts that was read since then. */
   readonly since: Date
 }
 
@@ -124,7 +124,7 @@ export async function findClusterKeys(
        select content_keys.key, content_keys.author_id, content_keys.owner_id, people.pod_id, people.created_at >= :newSince as is_new
        from content_keys join people on people.id = content_keys.author_id
        where content_keys.key = any(cast(:keys as text[])) and content_keys.at >= :since
-         -- What was cleaned does not count again.
+         -- Content that was cleaned does not count again.
          and not exists (
            select from clusters join cluster_items as items on items.cluster_id = clusters.id
            where clusters.key = content_keys.key and clusters.state in ('cleaning', 'cleaned', 'restoring')

@@ -111,7 +111,7 @@ export async function deleteFilter(transaction: Knex.Transaction, id: number): P
   await transaction('filters').where({ id }).delete()
 }
 
-/** Deletes a filter that are unchanged since it was added. */
+/** Deletes a filter that is unchanged since it was added. */
 export async function deleteUnchangedFilter(transaction: Knex.Transaction, id: number): Promise<void> {
   await transaction('filters').where({ id, version: 1 }).delete()
 }

@@ -56,7 +56,7 @@ export interface PersonFilter {
   readonly firstSeenAfter?: Date | undefined
   /** The complete address of a local person, in any case. */
   readonly email?: string | undefined
-  /** An address or a network that an account was made or used from. */
+  /** An address or a network from which an account was made or used. */
   readonly ip?: string | undefined
   /** The number of an invitation, or the guid, address or user name of the person who made it. */
   readonly invitedBy?: string | undefined

@@ -47,7 +47,7 @@ export interface ListedNotification {
 
 const MAX_ACTORS = 50
 
-/** The newest first, if the page names no place. */
+/** Lists a page of the notifications of a user, newest first unless the page has a position. */
 export async function listNotificationsOfUser(
   db: Knex,
   userId: number,

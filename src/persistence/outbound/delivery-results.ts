@@ -78,7 +78,7 @@ const DELIVERY_RESULTS_SQL = `
   with delivered as (
     delete from deliveries where id = any($1::bigint[]) returning message_id, pod_id, priority
   ), arrived as (
-    -- Posts of local users alone: relays and participations are many, and nobody asks where they have arrived.
+    -- Only posts of local users: relays and participations are many, and no report shows where they have arrived.
     insert into message_results (message_id, outcome, pod_ids)
     select messages.id, 'arrived', array_agg(distinct delivered.pod_id)
     from delivered

@@ -31,7 +31,7 @@ export interface DueDelivery {
 
 export interface DueRequest {
   readonly podId: number
-  /** Rows of the pod, at most. */
+  /** Maximum number of rows of the pod. */
   readonly limit: number
 }
 

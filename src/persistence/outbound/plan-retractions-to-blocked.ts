@@ -12,7 +12,7 @@ import { remainingPodsSql } from './remaining-pods.js'
  * Returns those of the retractions to blocked people that are sent. Left out are:
  * - retractions that exist: a repeat of the interaction gets no second answer,
  * - retractions of stored interactions: the row stays here, so the other pod must not delete its own; nor may it delete an interaction of
- *   somebody else whose guid was used again,
+ *   another person whose guid was used again,
  * - those beyond the waiting relays and retractions that a pod may have, and all to pods that are asleep.
  *
  * Two transactions at the same time may exceed the limit by their batches.

@@ -29,9 +29,9 @@ export async function searchPeopleByTag(
 }
 
 interface NameOrAddress {
-  /** The name contains these, in this order and in any letter case. */
+  /** The name contains these words, in this order and in any letter case. */
   readonly words: readonly string[]
-  /** Or the address begins with this. */
+  /** Alternatively, the address begins with this text. */
   readonly beginning: string
   /** Whether contacts of the user are found although their profiles are not searchable. */
   readonly shouldFindContacts: boolean

@@ -29,7 +29,7 @@ export function listPictureStores({ storage, uploadsFallback, s3 }: StorageSetti
   return { store: storage, fallback: uploadsFallback ?? null, bucket }
 }
 
-/** Opens the store of the settings; while pictures move, together with the one before. */
+/** Opens the store of the settings; while pictures move, together with the former one. */
 export function openPictureStorage(settings: StorageSettings): PictureStorage {
   const { storage, uploadsFallback } = settings
   const target = openPictureStorageOfKind(settings, storage)

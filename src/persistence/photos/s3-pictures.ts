@@ -91,8 +91,8 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
       }
     },
 
-    // A copy inside the transaction would be slower. The names are random and in the job: a retry writes them again, and a
-    // withdrawn upload deletes them.
+    // Pictures get their final names at once: a copy inside the transaction would be slower. The names are random and in the job:
+    // a retry writes them again, and a withdrawn upload deletes them.
     async prepare(pictures) {
       await Promise.all([...pictures].map(([name, bytes]) => write(name, bytes)))
       return { publish: async () => undefined, discard: async () => undefined }

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { RemotePod } from '../../../persistence/models/remote-pod.js'
 import type { VerifiedMessage } from '../batch.js'
 
-/** A pod counted as offline that sends messages is checked soon instead of once a day. */
+/** Requests a check of pods that count as offline and send messages: they are checked soon instead of once a day. */
 export async function requestChecksOfOfflinePods(
   transaction: Knex.Transaction,
   messages: readonly VerifiedMessage[],

@@ -5,8 +5,8 @@ import type { ResolvedMessage, VerifiedMessage } from '../batch.js'
 import { findSigners } from '../find-signers.js'
 
 /**
- * Relayables of people who have moved, from pods that have not heard of it: they were verified with the old key, and are stored as those
- * of the newest identity. The texts that were signed stay. What the old identity sends itself is ignored later.
+ * Relayables of people who have moved, from pods that do not know the move yet. They were verified with the old key, and are stored as
+ * those of the newest identity. The signed texts stay as they are. What the old identity sends itself is ignored later.
  */
 export async function followMovedAuthors(
   { db }: Pick<Services, 'db'>,
