@@ -14,7 +14,8 @@ export const deliveries: Migration = {
         set (fillfactor = 70);
 
       alter table outbound_messages
-        -- The guid of the entity that this one refers to, which must be delivered before. Texts in the entity are escaped, so none can look like an element.
+        -- The guid of the entity that this entity refers to, and that must be delivered before. Texts in the entity are escaped,
+        -- so that no text can look like an element.
         add column about text collate "C" generated always as (
           substring(entity from '<(\\?:parent_guid|target_guid|conversation_guid|root_guid)>([^<]+)</')
         ) stored,

@@ -1,6 +1,6 @@
 import type { Migration } from './migration.js'
 
-/** Every search for tombstones has the guid, but not always the type. */
+/** Every search for tombstones has a guid, but not always a type, so the index begins with the guid. */
 export const tombstonesByGuid: Migration = {
   async up(db) {
     await db.raw(`

@@ -3,8 +3,8 @@ import type { Migration } from './migration.js'
 export const lastWrites: Migration = {
   async up(db) {
     await db.raw(`
-      -- The WAL position of the last write or event of a user: a replica
-      -- that has not replayed it would show an old state. Unlogged: the rows count for seconds, and a replica must not have them.
+      -- The WAL position of the last write or event of a user: a replica that has not replayed it would show an old state.
+      -- Unlogged: the rows matter for seconds only, and a replica must not have them.
       create unlogged table last_writes (
         user_id bigint primary key references users on delete cascade,
         -- Position in the log in bytes.

@@ -1,6 +1,9 @@
 import type { Migration } from './migration.js'
 
-/** Null: an access token may do what its authorization allows. Else only those of these scopes that the authorization allows. */
+/**
+ * The scopes to which an access token is restricted, as far as its authorization allows them. Null: it may do all that the authorization
+ * allows.
+ */
 export const narrowedTokens: Migration = {
   async up(db) {
     await db.raw('alter table access_tokens add column scopes text[]')

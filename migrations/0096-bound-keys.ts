@@ -1,6 +1,6 @@
 import type { Migration } from './migration.js'
 
-/** Sealed private keys are bound to their user. A worker seals existing keys again. */
+/** Encrypted private keys are bound to their user. A worker encrypts existing keys again. */
 export const boundKeys: Migration = {
   async up(db) {
     await db.raw(`
@@ -8,7 +8,7 @@ export const boundKeys: Migration = {
       create index user_secrets_unbound on user_secrets (user_id) where not bound;
     `)
   },
-  // The version before cannot open a bound key, so its accounts could neither read nor sign.
+  // The former version cannot decrypt a bound key, so its accounts could neither read nor sign.
   async down(db) {
     const { rows } = await db.raw('select from user_secrets where bound limit 1')
     if (rows.length > 0) throw new Error('Private keys are bound to their users: the version before cannot open them.')

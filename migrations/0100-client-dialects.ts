@@ -1,6 +1,6 @@
 import type { Migration } from './migration.js'
 
-/** Null: the client gets the dialect of the setting CLIENT_API_DIALECT. */
+/** The dialect of the API for a client. Null: that of the setting CLIENT_API_DIALECT. */
 export const clientDialects: Migration = {
   async up(db) {
     await db.raw(`alter table clients add column api_dialect text check (api_dialect in ('standard', 'diaspora'))`)

@@ -1,6 +1,6 @@
 import type { Migration } from './migration.js'
 
-/** For tokens of the operator, which have no client. Null: the dialect of the client, else that of the setting. */
+/** The dialect of a token of the operator, which has no client. Null: the dialect of the client, else that of the setting. */
 export const tokenDialects: Migration = {
   async up(db) {
     await db.raw(

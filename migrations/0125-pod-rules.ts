@@ -14,7 +14,7 @@ export const podRules: Migration = {
         reason text not null,
         public_comment text not null default '',
         obfuscate boolean not null default false,
-        -- Of imported lists: kept and exported, without effect.
+        -- Columns of imported lists: stored and exported, without effect.
         reject_media boolean not null default false,
         reject_reports boolean not null default false,
         until timestamptz(3),
@@ -45,7 +45,7 @@ export const podRules: Migration = {
         limit 1
       $$;
 
-      -- A pod that is met after its rule was made. The lock orders it with a rule that is being made.
+      -- Applies the rule to a pod that is inserted after it. The lock orders this insertion and a rule that is being made.
       create function apply_pod_rule() returns trigger language plpgsql as $$
       declare
         state text;

@@ -41,9 +41,9 @@ export const operations: Migration = {
         reject_media boolean not null,
         reject_reports boolean not null,
         verdict text not null check (verdict in ('add', 'change', 'covered', 'skip')),
-        -- Of a row that is skipped.
+        -- Why the row is skipped.
         fault text,
-        -- Pairs of local users and people there.
+        -- Pairs of a local user and a person of the pod with a relation.
         contacts integer not null default 0,
         chosen boolean not null,
         step text not null default 'planned' check (step in ('planned', 'applied', 'skipped', 'undone', 'kept')),

@@ -11,7 +11,7 @@ export const clusters: Migration = {
         last_id bigint not null
       );
 
-      -- What public content of the last hours has in common with other content: texts, links, mentions, photos.
+      -- Keys of public content of the last hours, by which content has something in common: texts, links, mentions, photos.
       create table content_keys (
         key text collate "C" not null,
         type text not null check (type in ('post', 'comment', 'conversation')),

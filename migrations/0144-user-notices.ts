@@ -8,7 +8,7 @@ export const userNotices: Migration = {
         id bigint generated always as identity primary key,
         user_id bigint not null references users on delete cascade,
         kind text not null check (kind in ('warning', 'content_hidden', 'content_removed', 'contacts_lost')),
-        -- Of a warning what the moderator has written, of lost contacts the host.
+        -- The text of a warning, or the host of lost contacts.
         text text not null,
         target_type text,
         target_guid text collate "C",

@@ -10,7 +10,7 @@ export const networkRules: Migration = {
       create table mail_rules (
         id bigint generated always as identity primary key,
         kind text not null check (kind in ('email', 'domain')),
-        -- Of the canonical form of an e-mail address, or of a domain, which includes its subdomains.
+        -- MAC of the canonical form of an e-mail address, or of a domain, which includes its subdomains.
         mac bytea not null unique,
         -- The domain, also of an e-mail address: the rest of it is not stored.
         domain text collate "C" not null,
@@ -35,7 +35,7 @@ export const networkRules: Migration = {
       );
       create index ip_rules_until on ip_rules (until) where until is not null;
 
-      -- Of sign-ups that wait, by their id in pending_sign_ups, a table of a later migration.
+      -- The addresses of sign-ups that wait, by their id in pending_sign_ups, a table of a later migration.
       create table sign_up_addresses (
         pending_id bigint primary key,
         ip inet not null,
@@ -43,7 +43,7 @@ export const networkRules: Migration = {
       );
       create index sign_up_addresses_created_at on sign_up_addresses (created_at);
 
-      -- After 30 days the /24 or /48 of the address.
+      -- After 30 days these columns have only the /24 or /48 of the address.
       alter table users
         add column sign_up_ip inet,
         add column sign_in_ip inet,

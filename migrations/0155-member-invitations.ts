@@ -1,10 +1,10 @@
 import { type Migration, now } from './migration.js'
 
-/** Invitations of members, the approval of sign-ups that begins while no moderator is active, and pictures of cases. */
+/** Invitations by users, the approval of sign-ups that begins while no moderator is active, and pictures of cases. */
 export const memberInvitations: Migration = {
   async up(db) {
     await db.raw(`
-      -- The member who has made it; null: a moderator, an admin or a command.
+      -- The user who has made the invitation; null: a moderator, an admin or a command.
       alter table invitations add column inviter_id bigint references users on delete cascade;
       create index invitations_inviter_id on invitations (inviter_id, id) where inviter_id is not null;
 

@@ -8,7 +8,7 @@ export const accountMail: Migration = {
         add column email_confirmed_at timestamptz(3),
         -- The address that replaces the e-mail once its mailbox is confirmed.
         add column unconfirmed_email text,
-        -- False: no notices. Mails about the account are sent all the same.
+        -- False: no notification mails. Mails about the account are sent all the same.
         add column mail_enabled boolean not null default true,
         add column digest_hour smallint not null default 8 check (digest_hour between 0 and 23),
         -- The local date and the end of the last digest.
@@ -54,7 +54,7 @@ export const accountMail: Migration = {
       create index mails_mailbox on mails (mailbox, created_at) where mailbox is not null;
       create index mails_created_at on mails (created_at);
 
-      -- Permanent faults of a mailbox that may be temporary in truth.
+      -- Faults of a mailbox that are reported as permanent, but may be temporary.
       create table mail_faults (
         id bigint generated always as identity primary key,
         user_id bigint not null references users on delete cascade,

@@ -8,7 +8,7 @@ export const checks: Migration = {
         name text primary key,
         state text not null check (state in ('ok', 'warn', 'fail')),
         message text not null,
-        -- Of the check of the certificate.
+        -- Only for the check of the certificate: its end.
         certificate_ends_at timestamptz(3),
         checked_at timestamptz(3) not null default date_trunc('milliseconds', now())
       )

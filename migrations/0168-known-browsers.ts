@@ -6,7 +6,7 @@ export const knownBrowsers: Migration = {
     await db.raw(`
       create table known_browsers (
         user_id bigint not null references users on delete cascade,
-        -- Of the user and the cookie of the browser: rows of two users in one browser have different hashes.
+        -- Hash of the user and the cookie of the browser: rows of two users in one browser have different hashes.
         browser_hash bytea not null check (length(browser_hash) = 32),
         -- The last sign-in in this browser.
         seen_at timestamptz(3) not null,

@@ -10,17 +10,18 @@ export const imports: Migration = {
         user_id bigint not null references users on delete cascade,
         state text not null check (state in ('running', 'paused', 'done', 'failed', 'cancelled')),
         old_address text collate "C" not null,
-        -- Of the account in the archive: proven, unproven, closed, moved_here, local or same.
+        -- The state of the account in the archive: proven, unproven, closed, moved_here, local or same.
         identity text not null,
         -- What is imported besides contacts: settings, profile, and by a move also posts and interactions.
         options jsonb not null,
         -- Members of the archive that are no lists, without the key.
         header jsonb not null,
-        -- Until the move is signed.
+        -- The key of the old account, until the move is signed.
         sealed_key bytea,
         bytes bigint not null,
         sha256 text collate "C" not null,
-        -- The list that is imported, and how many of its lines are. They change in the transaction that stores the lines.
+        -- The list that is being imported, and the number of its imported lines. Both change in the transaction that stores the
+        -- lines.
         phase text not null,
         lines integer not null default 0,
         -- Items by section and outcome.

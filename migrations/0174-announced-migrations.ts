@@ -11,7 +11,7 @@ export const announcedMigrations: Migration = {
         add column old_address text collate "C" unique,
         -- The same message with the inner signature by the old key, for pods that verify that one.
         add column envelope_friendica text,
-        -- Until then pods that do not answer are tried again.
+        -- Until this time pods that do not answer are tried again.
         add column announce_until timestamptz(3);
       create unique index account_migrations_old_person_id on account_migrations (old_person_id);
       update account_migrations set old_address = people.address from people where people.id = old_person_id;
@@ -23,7 +23,7 @@ export const announcedMigrations: Migration = {
         due_at timestamptz(3) not null,
         attempts smallint not null default 0,
         delivered_at timestamptz(3),
-        -- Refused, or the time is over.
+        -- Set when the pod has refused, or when the time is over.
         given_up_at timestamptz(3),
         -- Null: not tried yet, or the pod did not answer.
         last_status integer,

@@ -10,10 +10,10 @@ export const exports: Migration = {
         user_id bigint not null references users on delete cascade,
         kind text not null check (kind in ('archive', 'copy', 'photos')),
         state text not null default 'waiting' check (state in ('waiting', 'running', 'ready', 'failed', 'expired')),
-        -- By its owner; the row counts for the limit of the day.
+        -- Deleted by its owner; the row still counts for the limit of the day.
         deleted boolean not null default false,
         attempts smallint not null default 0,
-        -- The part that is being written, and how many items of it are.
+        -- The part that is being written, and the number of its written items.
         section text,
         done bigint not null default 0,
         -- The last heartbeat of the worker.

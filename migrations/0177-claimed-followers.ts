@@ -3,8 +3,8 @@ import type { Migration } from './migration.js'
 export const claimedFollowers: Migration = {
   async up(db) {
     await db.raw(`
-      -- People who shared with the old account of a user, by the archive. They get public posts until they say themselves whether they
-      -- share.
+      -- People who shared with the old account of a user, by the archive. They get public posts until their pod confirms or ends
+      -- the sharing.
       create table claimed_followers (
         user_id bigint not null references users on delete cascade,
         person_id bigint not null references people on delete cascade,

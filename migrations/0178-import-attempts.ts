@@ -3,7 +3,7 @@ import type { Migration } from './migration.js'
 export const importAttempts: Migration = {
   async up(db) {
     await db.raw(`
-      -- Attempts since the import has last made progress.
+      -- Attempts since the last progress of the import.
       alter table imports add column attempts smallint not null default 0
     `)
   },

@@ -8,7 +8,7 @@ export const uploadSpace: Migration = {
         uid text collate "C" primary key,
         -- Bytes that the files may take, at least those that have arrived.
         reserved_bytes bigint not null,
-        -- Until then one request writes to a file of the upload.
+        -- Until this time one request writes to a file of the upload.
         writing_until timestamptz(3)
       )
     `)

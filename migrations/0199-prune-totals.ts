@@ -8,7 +8,7 @@ export const pruneTotals: Migration = {
         add column removed_rows bigint not null default 0,
         -- Rows older than the limit that the running removal has found: removed ones, and those that stay.
         add column found_rows bigint not null default 0,
-        -- The same of the last removal that has ended.
+        -- The number of such rows that the last finished removal has found.
         add column candidates bigint;
     `)
   },

@@ -6,7 +6,7 @@ export const importUploads: Migration = {
       -- Archives that people upload on the page, until their files are deleted. The files are encrypted.
       create table import_uploads (
         id bigint generated always as identity primary key,
-        -- Also that of the import, once it has begun.
+        -- The import gets the same uid.
         uid text collate "C" not null unique,
         user_id bigint not null references users on delete cascade,
         state text not null
@@ -19,7 +19,7 @@ export const importUploads: Migration = {
         check_at timestamptz(3),
         alive_at timestamptz(3),
         checked_at timestamptz(3),
-        -- Of the check: what the import needs of the archive, and the report.
+        -- Results of the check: what the import needs of the archive, and the report.
         facts jsonb,
         report jsonb,
         sealed_key bytea,

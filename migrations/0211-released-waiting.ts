@@ -6,7 +6,7 @@ export const releasedWaiting: Migration = {
       alter table waiting
         -- The row of a message that is replayed from the quarantine; it may be deleted meanwhile.
         add column quarantine_id bigint,
-        -- Filters do not apply.
+        -- Filters do not apply to the message.
         add column is_released boolean not null default false
     `)
   },

@@ -6,7 +6,7 @@ export const recordedBackups: Migration = {
       alter table backup_runs
         -- The program that has made the backup; null: this one.
         add column tool text,
-        -- When somebody has restored or checked it. Of its own backups the repository knows it.
+        -- When the backup was restored or checked. For backups by this pod, the repository has this time.
         add column verified_at timestamptz(3)
     `)
   },

@@ -1,6 +1,6 @@
 import { createIndexConcurrently, type Migration } from './migration.js'
 
-/** For filters of console lists: the audit log by host, people of this pod. */
+/** Indexes for filters of console lists: the audit log by host, people of this pod. */
 const INDEXES = {
   audit_entries_label: `on audit_entries ((target ->> 'label'), id)`,
   audit_entries_label_host: `on audit_entries ((split_part(target ->> 'label', '@', 2)), id)`,

@@ -6,11 +6,11 @@ export const archiveLookups: Migration = {
       -- Lookups of people by imports and their checks, of all processes and accounts together.
       create table archive_lookups (
         host text collate "C" primary key,
-        -- In UTC.
+        -- The day in UTC.
         day date not null,
         -- Lookups on this day.
         count integer not null check (count > 0),
-        -- The next lookup begins then.
+        -- When the next lookup may begin.
         next_at timestamptz(3) not null
       )
     `)

@@ -1,6 +1,6 @@
 import { createIndexConcurrently, type Migration } from './migration.js'
 
-/** For filters of lists in the console: cases about people of a pod in their order, dead letters about a type of entity. */
+/** Indexes for filters of lists in the console: cases about people of a pod in their order, dead letters about a type of entity. */
 const INDEXES = {
   moderation_cases_of_pod: `on moderation_cases (
     (split_part(author_address, '@', 2)),

@@ -16,7 +16,7 @@ export const movedPhotoFiles: Migration = {
       create index moved_photo_files_name on moved_photo_files (name);
       create index moved_photo_files_due on moved_photo_files (moved_at) where deleted_at is null;
 
-      -- By the move of the account, or later by a message about the photo.
+      -- Runs after the move of the account, or later after a message about the photo.
       create function note_moved_photo_file() returns trigger language plpgsql as $$
       begin
         insert into moved_photo_files (photo_id, name, moved_at) values (old.id, old.name, ${now})
@@ -28,11 +28,11 @@ export const movedPhotoFiles: Migration = {
         for each row when (old.remote_path is null and new.remote_path is not null)
         execute function note_moved_photo_file();
 
-      -- A photo that is deleted before: its file goes with it, as that of a local photo.
+      -- If the photo is deleted earlier, its file is deleted too, like the file of a local photo.
       create trigger remove_moved_photo_files after delete on moved_photo_files
         for each row when (old.deleted_at is null) execute function remove_photo_files();
 
-      -- Earlier moves: their time begins now.
+      -- For earlier moves the time begins now.
       with recursive identity(move_id, person_id, moved_at) as (
         select account_migrations.id, new_person_id, account_migrations.created_at
         from account_migrations join people on people.id = old_person_id and people.pod_id is null

@@ -1,6 +1,6 @@
 import { createIndexConcurrently, type Migration } from './migration.js'
 
-/** For the list of people by state. */
+/** An index for the list of people by state. */
 const INDEX = 'people_closed'
 
 export const closedPeople: Migration = {

@@ -1,6 +1,6 @@
 import { createIndexConcurrently, type Migration } from './migration.js'
 
-/** For filters of the audit log and of the list of actions. */
+/** Indexes for filters of the audit log and of the list of actions. */
 const INDEXES = {
   audit_entries_at: 'on audit_entries (at)',
   moderation_actions_actor: `on moderation_actions ((actor ->> 'name'), id)`,

@@ -1,6 +1,6 @@
 import { createIndexConcurrently, type Migration } from './migration.js'
 
-/** Messages by age for the prune: those to delete or to empty after a day, and the emptied ones, which are deleted later. */
+/** Indexes for the prune of messages by age: messages to delete or to empty after a day, and emptied messages, which are deleted later. */
 const INDEXES = {
   outbound_messages_full: `on outbound_messages (created_at) where record <> 'post' or entity <> ''`,
   outbound_messages_emptied: `on outbound_messages (created_at) where record = 'post' and entity = ''`,

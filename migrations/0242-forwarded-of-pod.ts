@@ -1,6 +1,6 @@
 import { createIndexConcurrently, type Migration } from './migration.js'
 
-/** For the number of comments, likes and votes that were forwarded lately for the authors of one pod. */
+/** An index for the number of comments, likes and votes that were forwarded in the last day for the authors of one pod. */
 export const forwardedOfPod: Migration = {
   config: { transaction: false },
 
