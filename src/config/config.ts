@@ -80,10 +80,10 @@ export interface Config {
   readonly uploadsBaseUrl: string | undefined
   /** The largest picture that may be uploaded. */
   readonly photoBytes: number
-  /** Content with one text, link, photo or set of mentions in an hour, by this number of authors, is a cluster … */
+  /** Content with one text, link, photo or set of mentions in an hour is a cluster if it is by this number of authors. */
   readonly spamClusterItems: number
   readonly spamClusterAuthors: number
-  /** … or by one author under the posts of this number of people. */
+  /** It is also a cluster if it is by one author under the posts of this number of people. */
   readonly spamAuthorItems: number
   readonly spamAuthorThreads: number
   /** New conversations of one person in an hour with people who do not follow them, without a case. */

@@ -13,7 +13,9 @@ import { createTranslator, type Translate } from './translate.js'
 /** The languages of a pod: the built-in ones, and the operator's own. */
 export interface Locales {
   readonly languages: readonly string[]
-  /** Returns the translator of a language: for `de-AT` that of `de`, and the default for a language that the pod does not have. */
+  /**
+   * Returns the translator of a language. `de-AT` gets the translator of `de`, and a language that the pod does not have gets the default.
+   */
   translator(language: string): Translate
 }
 

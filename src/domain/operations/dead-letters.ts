@@ -105,7 +105,7 @@ export function dropAudited(
   return changeAudited(services, actor, 'drop', change)
 }
 
-/** Drops dead letters after a confirmation of their number. Without any, those that come in the meantime stay. */
+/** Drops dead letters after a confirmation of their number. If there are none, dead letters that are added in the meantime stay. */
 export async function dropConfirmed(
   services: OperationsServices,
   actor: Actor,

@@ -98,7 +98,7 @@ export function releaseQuarantine(
   return changeQuarantine(services, actor, RELEASE, { ...change, fault: 'Filtered' })
 }
 
-/** Deletes rejected messages, after a confirmation of their number. Without any, those that come in the meantime stay. */
+/** Deletes rejected messages, after a confirmation of their number. If there are none, messages that are added in the meantime stay. */
 export async function dropQuarantine(
   services: OperationsServices,
   actor: Actor,

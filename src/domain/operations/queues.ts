@@ -149,7 +149,7 @@ export async function pauseQueue(
   return hasChanged
 }
 
-/** No new job is added, and the workers finish those that are there. What would have been added waits in the database. */
+/** Drains a queue: no new job is added, and the workers finish the jobs that are there. New work waits in the database. */
 export async function drainQueue(
   services: OperationsServices,
   actor: Actor,

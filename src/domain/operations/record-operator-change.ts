@@ -8,7 +8,7 @@ import { auditContext } from '../moderation/record-action.js'
 export interface OperatorChange {
   readonly action: string
   readonly target: { readonly type: string; readonly label: string }
-  /** Not set: an access that the log records. */
+  /** Not set: nothing was changed; the log records the access. */
   readonly reason?: string
   readonly after?: AuditValues
 }

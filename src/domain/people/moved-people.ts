@@ -26,7 +26,7 @@ export async function findMoveEnvelope({ db }: Pick<Services, 'db'>, oldGuid: st
 /** Time for which a page names the former address of a person. */
 const FORMER_ADDRESS_DAYS = 30
 
-/** The addresses that a person had until lately, which their page names. */
+/** The addresses that a person had until recently, which their page names. */
 export async function listFormerAddresses({ db }: Pick<Services, 'db'>, personId: number): Promise<readonly string[]> {
   return findRecentAddresses(db, personId, FORMER_ADDRESS_DAYS)
 }

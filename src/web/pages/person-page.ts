@@ -19,7 +19,7 @@ import { birthdayText } from './time.js'
 export interface PersonPageData {
   readonly person: Person
   readonly profile: Profile
-  /** The addresses from which the person has moved lately. */
+  /** The addresses from which the person has moved recently. */
   readonly formerAddresses: readonly string[]
   readonly posts: readonly PublicPost[]
   readonly list: ListPage<Pick<Post, 'id' | 'createdAt'>>
