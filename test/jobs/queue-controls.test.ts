@@ -261,9 +261,9 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
     await add(150)
     await add(150, 3_600_000)
 
-    const { count, operation } = await discardJobs(pod, actor, 'inbound', { ...change, confirm: 'inbound' })
-    expect([count, operation]).toMatchObject([300, { kind: 'queue.discard', target: 'inbound', total: 300 }])
-    await vi.waitUntil(() => Date.now() > Date.parse(String(operation?.details['addedBy'])))
+    const { count, task } = await discardJobs(pod, actor, 'inbound', { ...change, confirm: 'inbound' })
+    expect([count, task]).toMatchObject([300, { kind: 'queue.discard', target: 'inbound', total: 300 }])
+    await vi.waitUntil(() => Date.now() > Date.parse(String(task?.details['addedBy'])))
     await add(1)
     // They are before the older delayed jobs, and more than a chunk.
     await add(201, 60_000)

@@ -127,19 +127,17 @@ async function clean(id: number, { dryRun, yes, ...options }: CleanOptions): Pro
   const parts = readCleanParts(options)
   const isEmpty = !parts.hide && !parts.remove && !parts.filter && parts.pods === 'none' && parts.authors === 'none'
   if (isEmpty) throw new CommandError('Add --hide, --remove, --filter, --authors or --pods.')
-  const { preview, operation: task } = await withPod(
-    async (services): Promise<Pick<CleanOutcome, 'preview' | 'operation'>> => {
-      await waitForQueue(services.jobs)
-      const actor = await getActor(services, options, 'moderation')
-      const plan = await previewCleaning(services, actor, id, parts)
-      if (dryRun) return { preview: plan }
-      if (!yes) {
-        const details = { preview: presentCleaning(plan) }
-        throw new Refusal('confirmation_needed', 'Confirm the cleaning.', { details })
-      }
-      return cleanCluster(services, actor, { id, ...parts, confirm: String(plan.remove) }, options)
-    },
-  )
+  const { preview, task } = await withPod(async (services): Promise<Pick<CleanOutcome, 'preview' | 'task'>> => {
+    await waitForQueue(services.jobs)
+    const actor = await getActor(services, options, 'moderation')
+    const plan = await previewCleaning(services, actor, id, parts)
+    if (dryRun) return { preview: plan }
+    if (!yes) {
+      const details = { preview: presentCleaning(plan) }
+      throw new Refusal('confirmation_needed', 'Confirm the cleaning.', { details })
+    }
+    return cleanCluster(services, actor, { id, ...parts, confirm: String(plan.remove) }, options)
+  })
   const { hide, remove, people, authors, pods, filter } = preview
   const words = dryRun ? 'Would hide' : task === undefined ? 'Hidden' : 'To be hidden'
   const work = task === undefined ? null : presentOperation(task)

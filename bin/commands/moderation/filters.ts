@@ -168,12 +168,7 @@ async function apply(
   id: number,
   { yes, days, ...options }: ActorOptions & { readonly days: number; readonly yes?: boolean },
 ): Promise<void> {
-  const {
-    changed,
-    hits,
-    complete,
-    operation: task,
-  } = await withPod(async (services) => {
+  const { changed, hits, complete, task } = await withPod(async (services) => {
     const actor = await getActor(services, options, 'moderation')
     const run = (confirm?: string) => applyFilter(services, actor, id, { ...options, days, confirm })
     return run().catch((error: unknown) => {

@@ -104,13 +104,13 @@ interface ImportOptions extends ActorOptions {
 
 async function importRules(file: string, { mode, yes, reason, ...options }: ImportOptions): Promise<void> {
   const csv = await readFile(file, 'utf8')
-  const { plan, operation: task } = await withPod(async (services) => {
+  const { plan, task } = await withPod(async (services) => {
     const actor = await getActor(services, options, 'administration')
     const plan = presentPodRuleImport(await planPodRuleImport(services, actor, { csv, mode }))
-    if (!yes) return { plan, operation: undefined }
+    if (!yes) return { plan, task: undefined }
     await waitForQueue(services.jobs)
     const confirm = String(plan.preview.chosen)
-    return { plan, operation: await applyPodRuleImport(services, actor, plan.id, { reason, confirm }) }
+    return { plan, task: await applyPodRuleImport(services, actor, plan.id, { reason, confirm }) }
   })
   const { add, change, covered, skip, chosen } = plan.preview
   const rows = plan.rows

@@ -137,7 +137,7 @@ async function show(id: string, options: OutputOptions & ActorOptions & { payloa
 
 async function replay(id: string | undefined, options: FilterOptions, command: Command): Promise<void> {
   const filter = readFilter(id, options, command)
-  const { count: replayed, operation: task } = await withQueue(async (services) =>
+  const { count: replayed, task } = await withQueue(async (services) =>
     replayAudited(services, await getActor(services, options, 'administration'), { filter, reason: options.reason }),
   )
   if (id !== undefined && replayed === 0) throw new CommandError(`There is no dead letter ${id}.`)
@@ -151,7 +151,7 @@ async function drop(
   command: Command,
 ): Promise<void> {
   const filter = readFilter(id, options, command)
-  const { count: dropped, operation: task } = await withQueue(async (services) => {
+  const { count: dropped, task } = await withQueue(async (services) => {
     const actor = await getActor(services, options, 'administration')
     const change = { filter, reason: options.reason }
     return options.yes ? dropAudited(services, actor, change) : dropConfirmed(services, actor, change)

@@ -130,11 +130,7 @@ async function drop(
 
 const VERBS = { replayed: 'replayed', released: 'released', dropped: 'deleted' } as const
 
-function printOutcome(
-  options: OutputOptions,
-  name: keyof typeof VERBS,
-  { count, operation: task }: QuarantineOutcome,
-): void {
+function printOutcome(options: OutputOptions, name: keyof typeof VERBS, { count, task }: QuarantineOutcome): void {
   if (task === undefined) {
     print(options, { [name]: count }, [`${count} ${count === 1 ? 'message' : 'messages'} ${VERBS[name]}.`])
   } else {

@@ -164,9 +164,9 @@ async function change(name: string, { yes, ...options }: ChangeOptions, run: Cha
     const change = { reason, until, ...only, ...(yes && { confirm: queue }) }
     return { result: await run(services, actor, queue, change), after: await findQueue(services, queue) }
   })
-  if (typeof result === 'object' && result.operation !== undefined) {
-    const { id, total } = result.operation
-    return print(options, presentOperation(result.operation), [`operation ${id} is queued, for ${total} jobs`])
+  if (typeof result === 'object' && result.task !== undefined) {
+    const { id, total } = result.task
+    return print(options, presentOperation(result.task), [`operation ${id} is queued, for ${total} jobs`])
   }
   const changedCount = typeof result === 'object' ? result.count : result
   const outcome = typeof changedCount === 'number' ? { count: changedCount } : { changed: changedCount }

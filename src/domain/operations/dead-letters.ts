@@ -84,7 +84,7 @@ export interface DeadLetterOutcome {
   /** The dead letters that were changed, or will be. */
   readonly count: number
   /** The work in the background; undefined: it is done. */
-  readonly operation?: BackgroundTask
+  readonly task?: BackgroundTask
 }
 
 /** Runs dead letters again, with an audit entry: at once, or in the background if they are many. */
@@ -162,7 +162,7 @@ async function changeAudited(
       reason,
       details: JSON.parse(JSON.stringify(details)),
     })
-    outcome = { count: total, operation: task }
+    outcome = { count: total, task }
     return { count: total }
   })
   return outcome

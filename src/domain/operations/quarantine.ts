@@ -77,7 +77,7 @@ export interface QuarantineOutcome {
   /** The messages that were changed, or will be. */
   readonly count: number
   /** The work in the background; undefined: it is done. */
-  readonly operation?: BackgroundTask | undefined
+  readonly task?: BackgroundTask | undefined
 }
 
 /** Receives rejected messages again, with the current rules. */
@@ -148,7 +148,7 @@ async function changeQuarantine(
         reason,
         details: { filter, range },
       })
-      outcome = { count: total, operation: task }
+      outcome = { count: total, task }
     } else {
       outcome = { count: (await changeChunk(services, transaction, work, { filter, range })).changed }
     }

@@ -207,7 +207,7 @@ export interface DiscardOutcome {
   /** The discarded jobs, of an inbound queue the messages. In the background: the jobs that will be discarded. */
   readonly count: number
   /** The work in the background; undefined: it is done. */
-  readonly operation?: BackgroundTask | undefined
+  readonly task?: BackgroundTask | undefined
 }
 
 /**
@@ -262,7 +262,7 @@ async function startDiscarding(
     })
     return { count: total }
   })
-  return { count: total, operation: task }
+  return { count: total, task }
 }
 
 /** Discards the jobs that a queue had at the request. The target is the queue. */

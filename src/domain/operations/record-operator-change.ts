@@ -20,16 +20,16 @@ export interface OperatorChange {
 export async function recordOperatorChange(
   services: Pick<Services, 'db' | 'requestContext' | 'log' | 'now'>,
   actor: Actor,
-  { target, ...operation }: OperatorChange,
+  { target, ...auditFields }: OperatorChange,
   change?: (transaction: Knex.Transaction) => Promise<AuditValues | undefined>,
 ): Promise<boolean> {
   const hasChanged = await inRequestTransaction(services, async (transaction) => {
-    const after = change === undefined ? operation.after : await change(transaction)
+    const after = change === undefined ? auditFields.after : await change(transaction)
     if (change !== undefined && after === undefined) return false
-    const entry = { ...operation, after, target: { ...target, guid: null } }
+    const entry = { ...auditFields, after, target: { ...target, guid: null } }
     await appendAuditEntry(transaction, { ...entry, ...auditContext(actor) }, services.now())
     return true
   })
-  if (hasChanged) services.log.info({ action: operation.action, target: target.label }, 'operator action')
+  if (hasChanged) services.log.info({ action: auditFields.action, target: target.label }, 'operator action')
   return hasChanged
 }

@@ -108,8 +108,8 @@ function addDeadLetterActions(app: FastifyInstance): void {
     flash: 'replayed',
     run: async (request) => {
       const change = { filter: readFilter(request), reason: formText(request, 'reason') }
-      const { operation } = await replayAudited(request.services, request.console.actor, change)
-      return showAfterChange(common.page, operation)
+      const { task } = await replayAudited(request.services, request.console.actor, change)
+      return showAfterChange(common.page, task)
     },
   })
   addFormAction(app, {
@@ -122,8 +122,8 @@ function addDeadLetterActions(app: FastifyInstance): void {
       html`<p>Deletes the dead letters that match <b><bdi>${labelOfFilter(readFilter(request))}</bdi></b>. They cannot be replayed afterwards.</p>`,
     run: async (request, confirm) => {
       const change = { filter: readFilter(request), confirm, reason: formText(request, 'reason') }
-      const { operation } = await dropConfirmed(request.services, request.console.actor, change)
-      return showAfterChange(common.page, operation)
+      const { task } = await dropConfirmed(request.services, request.console.actor, change)
+      return showAfterChange(common.page, task)
     },
   })
 }

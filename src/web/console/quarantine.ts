@@ -108,8 +108,8 @@ function addQuarantineActions(app: FastifyInstance): void {
       path: `/admin/quarantine/${name}`,
       run: async (request, confirm) => {
         const chosen = { ...readFilter(request), confirm, reason: formText(request, 'reason') }
-        const { operation } = await change(request.services, request.console.actor, chosen)
-        return showAfterChange(common.page, operation)
+        const { task } = await change(request.services, request.console.actor, chosen)
+        return showAfterChange(common.page, task)
       },
     })
   }

@@ -143,8 +143,8 @@ function addQueueActions(app: FastifyInstance): void {
       }</p>`
     },
     run: async (request, confirm) => {
-      const { operation } = await discardJobs(...queueArguments(request), { ...changeIn(request), confirm })
-      return showAfterChange(common.page(request), operation)
+      const { task } = await discardJobs(...queueArguments(request), { ...changeIn(request), confirm })
+      return showAfterChange(common.page(request), task)
     },
   })
   addFormAction(app, {

@@ -17,7 +17,7 @@ export function presentCluster({ id, kind, label, state, caseId, firstAt, lastAt
   }
 }
 
-export function presentClusterDetails({ items, authors, operation: task, ...cluster }: ClusterDetails) {
+export function presentClusterDetails({ items, authors, task, ...cluster }: ClusterDetails) {
   return {
     ...presentCluster(cluster),
     operation: task === undefined ? null : presentOperation(task),

@@ -252,13 +252,13 @@ describe('a cluster of more than 200 items', () => {
     const id = await wave()
     const notifications = await pod.rows('notifications')
 
-    const { action, operation } = await cleanCluster(pod, COMMAND_ACTOR, { id, ...parts }, { reason })
+    const { action, task } = await cleanCluster(pod, COMMAND_ACTOR, { id, ...parts }, { reason })
 
-    expect(operation).toMatchObject({ kind: 'cluster.clean', state: 'queued', total: ITEMS })
+    expect(task).toMatchObject({ kind: 'cluster.clean', state: 'queued', total: ITEMS })
     expect([await state(), await hidden(), (await pod.db('filters')).length]).toEqual(['cleaning', 0, 1])
     await expect(finishBackgroundTasks(pod, crashInChunk(cleaningTaskHandlers, 2))).rejects.toThrow('the worker dies')
     expect([await state(), await hidden()]).toEqual(['cleaning', 500])
-    expect((await readCluster(pod, COMMAND_ACTOR, id)).operation).toMatchObject({ state: 'running', done: 500 })
+    expect((await readCluster(pod, COMMAND_ACTOR, id)).task).toMatchObject({ state: 'running', done: 500 })
     await expect(cleanCluster(pod, COMMAND_ACTOR, { id, ...parts }, { reason })).rejects.toMatchObject({
       reason: 'bad_transition',
     })
@@ -296,8 +296,8 @@ describe('a cluster of more than 200 items', () => {
     const all = { ...parts, remove: true, authors: 'block', confirm: '60' } as const
     const countComments = async () => (await pod.db('comments')).length
 
-    const { operation } = await cleanCluster(pod, COMMAND_ACTOR, { id, ...all }, { reason })
-    expect(operation).toMatchObject({ total: 60 + spammers.length })
+    const { task } = await cleanCluster(pod, COMMAND_ACTOR, { id, ...all }, { reason })
+    expect(task).toMatchObject({ total: 60 + spammers.length })
     await expect(finishBackgroundTasks(pod, crashInChunk(cleaningTaskHandlers, 3))).rejects.toThrow('the worker dies')
     expect([await state(), await countComments(), await hidden()]).toEqual(['cleaning', 10, 10])
     await finishBackgroundTasks(pod, cleaningTaskHandlers)

@@ -23,7 +23,7 @@ import { reopenCleanedCluster } from './reopen-cluster.js'
 export interface CleanOutcome extends ActionOutcome {
   readonly preview: CleanPreview
   /** The work in the background; undefined: it is done. */
-  readonly operation?: BackgroundTask | undefined
+  readonly task?: BackgroundTask | undefined
 }
 
 /**
@@ -73,12 +73,12 @@ export async function cleanCluster(
     })
     const details = { actionId: newAction.id }
     const work = { kind: CLEANING_TASKS.clean, target: String(id), total: plan.total, reason, details }
-    let operation: BackgroundTask | undefined
-    if (isInBackground) operation = await startBackgroundTask(services, transaction, actor, work)
+    let task: BackgroundTask | undefined
+    if (isInBackground) task = await startBackgroundTask(services, transaction, actor, work)
     else await cleanInOneTransaction(services, transaction, newAction.id)
     const action = await auditAction(services, transaction, newAction)
     await closeCaseOfCluster(transaction, cluster, { state: 'resolved', actorId: actor.userId, at: services.now() })
-    return { changed: true, action, preview, operation }
+    return { changed: true, action, preview, task }
   })
   if (outcome.preview.filter !== undefined) await reloadFilters(services)
   return outcome

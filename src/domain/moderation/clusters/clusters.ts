@@ -34,7 +34,7 @@ export const CLEANING_TASKS = { clean: 'cluster.clean', restore: 'cluster.restor
 
 export interface ClusterDetails extends ListedCluster {
   /** The cleaning or undo in progress. */
-  readonly operation: BackgroundTask | undefined
+  readonly task: BackgroundTask | undefined
   /** The newest. */
   readonly items: readonly ClusterItem[]
   readonly authors: readonly ShownAuthor[]
@@ -66,7 +66,7 @@ export async function readCluster(
   if (cluster === undefined) throw clusterNotFound()
   const isInProgress = cluster.state === 'cleaning' || cluster.state === 'restoring'
   const task = isInProgress ? await findLatestTask(db, Object.values(CLEANING_TASKS), String(id)) : undefined
-  return { ...cluster, items, authors: authors.map((author) => withProposal(author, now())), operation: task }
+  return { ...cluster, items, authors: authors.map((author) => withProposal(author, now())), task }
 }
 
 /** Dismisses a cluster and its case. The same key opens no cluster for a week. */

@@ -36,7 +36,7 @@ export interface ApplyOutcome extends ActionOutcome {
   /** False: older content of these days was not read. */
   readonly complete: boolean
   /** The work in the background; undefined: it is done. */
-  readonly operation?: BackgroundTask | undefined
+  readonly task?: BackgroundTask | undefined
 }
 
 /**
@@ -80,12 +80,12 @@ export async function applyFilter(
     })
     const details = { actionId: newAction.id, shouldHide, ...ids }
     const work = { kind: APPLY_FILTER, target: String(id), total: hits, reason, details }
-    let operation: BackgroundTask | undefined
+    let task: BackgroundTask | undefined
     if (hits <= MODERATION_LIMITS.cleanedInRequest)
       await changeHits(services, transaction, { ...details, filterId: id, ids })
-    else operation = await startBackgroundTask(services, transaction, actor, work)
+    else task = await startBackgroundTask(services, transaction, actor, work)
     const action = await auditAction(services, transaction, newAction)
-    return { changed: true, action, hits, complete, operation }
+    return { changed: true, action, hits, complete, task }
   })
 }
 

@@ -46,7 +46,7 @@ export const APPLY_FILTER = 'filter.apply' as const
 
 export interface FilterDetails extends ListedFilter {
   /** The filter is being applied to stored content, or this has failed. */
-  readonly operation: BackgroundTask | undefined
+  readonly task: BackgroundTask | undefined
   readonly days: readonly FilterDay[]
   readonly latest: readonly FilterHit[]
 }
@@ -90,7 +90,7 @@ export async function readModerationFilter(
   if (filter === undefined) throw filterNotFound()
   const latest = await findLatestTask(db, [APPLY_FILTER], String(id))
   const task = latest?.state === 'done' ? undefined : latest
-  return { ...filter, ...(await readFilterHits(db, id, MODERATION_LIMITS.hitsStored)), operation: task }
+  return { ...filter, ...(await readFilterHits(db, id, MODERATION_LIMITS.hitsStored)), task }
 }
 
 export async function addFilter(

@@ -43,7 +43,7 @@ export interface PersonContentOptions extends Omit<ContentActionOptions, 'until'
 
 export interface PersonContentOutcome extends ActionOutcome {
   /** The work in the background; undefined if nothing changed. */
-  readonly operation?: BackgroundTask
+  readonly task?: BackgroundTask
 }
 
 /** Hides the public posts and comments of a local or remote person, in the background, as one action with one undo. */
@@ -116,7 +116,7 @@ async function startChange(
     }
     const action = await auditAction(services, transaction, newAction)
     const work = { kind: OPERATION_OF[kind], target: String(action.id), total, reason }
-    return { changed: true, action, operation: await startBackgroundTask(services, transaction, actor, work) }
+    return { changed: true, action, task: await startBackgroundTask(services, transaction, actor, work) }
   })
 }
 

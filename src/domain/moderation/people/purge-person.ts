@@ -32,7 +32,7 @@ export async function purgePerson(
   actor: Actor,
   guid: string,
   { confirm, ...options }: PurgePersonOptions,
-): Promise<ActionOutcome & { readonly operation: BackgroundTask }> {
+): Promise<ActionOutcome & { readonly task: BackgroundTask }> {
   requirePower(actor, 'administration')
   return inRequestTransaction(services, async (transaction) => {
     const person = await lockRemotePerson(transaction, guid)
@@ -52,7 +52,7 @@ export async function purgePerson(
       power: 'administration',
     })
     const work = { kind: KIND, target: guid, total: 0, reason }
-    return { changed: true, action, operation: await startBackgroundTask(services, transaction, actor, work) }
+    return { changed: true, action, task: await startBackgroundTask(services, transaction, actor, work) }
   })
 }
 

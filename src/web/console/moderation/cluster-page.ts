@@ -56,7 +56,7 @@ const IN_PROGRESS = {
   restoring: 'The cleaning is being undone: some items are hidden until the work is done.',
 } as const
 
-function progressOf({ state, operation: task }: ClusterDetails): Markup | '' {
+function progressOf({ state, task }: ClusterDetails): Markup | '' {
   if (state !== 'cleaning' && state !== 'restoring') return ''
   return html`<section class="card"><p role="status">${IN_PROGRESS[state]} Reload the page for the progress.</p>
 ${task?.state === 'failed' && workFailed()}</section>

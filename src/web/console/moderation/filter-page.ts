@@ -37,7 +37,7 @@ export function filterPage(request: FastifyRequest, filter: FilterDetails): Cons
   }
 }
 
-function progressOf({ operation: task }: FilterDetails): Markup | '' {
+function progressOf({ task }: FilterDetails): Markup | '' {
   if (task === undefined) return ''
   return html`${task.state === 'failed' && workFailed()}${operationProgress([task], ({ reason }) => html`Application to what is stored: <bdi>${reason}</bdi>`)}`
 }

@@ -136,11 +136,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { reason, case_id: caseId, confirm, ...parts } = request.body
       const actor = await getRequestActor(request, 'moderation')
-      const {
-        preview,
-        operation: task,
-        ...outcome
-      } = await cleanCluster(
+      const { preview, task, ...outcome } = await cleanCluster(
         request.services,
         actor,
         { id: request.params.id, ...readCleanParts(parts), confirm },

@@ -70,7 +70,7 @@ export const contentOfPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         const { reason, case_id: caseId, confirm: confirmed, silent: isSilent } = request.body
         const actor = await getRequestActor(request, 'moderation')
         const options = { reason, caseId, confirm: confirmed, withoutNotice: isSilent }
-        const { operation: work, ...outcome } = await run(request.services, actor, request.params.guid, options)
+        const { task: work, ...outcome } = await run(request.services, actor, request.params.guid, options)
         if (work === undefined) return outcome
         return { ...sendOperation(reply, work), ...outcome }
       },
@@ -106,7 +106,7 @@ export const contentOfPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const { reason, case_id: caseId, confirm: confirmed } = request.body
       const actor = await getRequestActor(request, 'administration')
       const options = { reason, caseId, confirm: confirmed }
-      const { operation: work, ...outcome } = await purgePerson(request.services, actor, request.params.guid, options)
+      const { task: work, ...outcome } = await purgePerson(request.services, actor, request.params.guid, options)
       return { ...sendOperation(reply, work), ...outcome }
     },
   )

@@ -202,7 +202,7 @@ export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const { days, confirm, ...body } = request.body
       const actor = await getRequestActor(request, 'moderation')
       const options = { days, confirm, ...readOptions(body) }
-      const { operation: task, ...outcome } = await applyFilter(request.services, actor, request.params.id, options)
+      const { task, ...outcome } = await applyFilter(request.services, actor, request.params.id, options)
       if (task === undefined) return outcome
       return { ...sendOperation(reply, task), ...outcome }
     },

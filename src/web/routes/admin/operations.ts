@@ -38,9 +38,9 @@ export function sendOperation(reply: FastifyReply, task: BackgroundTask) {
 /** The number of changed rows, or the operation that changes them. */
 interface CountOrOperation {
   readonly count: number
-  readonly operation?: BackgroundTask | undefined
+  readonly task?: BackgroundTask | undefined
 }
 
-export function sendCountOrOperation(reply: FastifyReply, { count, operation: task }: CountOrOperation) {
+export function sendCountOrOperation(reply: FastifyReply, { count, task }: CountOrOperation) {
   return task === undefined ? { count } : sendOperation(reply, task)
 }

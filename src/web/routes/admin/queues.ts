@@ -187,7 +187,7 @@ export const queueRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { ...confirmConfig, refusals: { ...confirmConfig.refusals, operation_running: 409 } },
     },
     async (request, reply) => {
-      const { count, operation: task } = await discardJobs(...(await changeOf(request)))
+      const { count, task } = await discardJobs(...(await changeOf(request)))
       if (task === undefined) return { count }
       reply.code(202).header('location', `/api/admin/v1/operations/${task.id}`)
       return presentOperation(task)
