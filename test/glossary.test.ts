@@ -47,6 +47,10 @@ const RETIRED: readonly (readonly [pattern: RegExp, term: string])[] = [
   [/\b(?:[A-Z]+_)+LOOKS\b|[a-z]LookMs\b/g, 'variants, colours, poll interval'],
   [/(?<![-\w'"`/])look-ups?\b/gi, 'lookup'],
   [/\bend(?:="|: ')(?:over|wrong)\b/g, 'ignored, rejected (label of a metric)'],
+  [/\bsettle(?:Batch|Stored)|\bEntitySettlement\b/g, 'write follow-ups, effects of stored entities'],
+  [/\blocal[- ]?runs?\b|local(?:Handlers|Delivery)\b|Local(?:Runs?|Handler|Deliver(?:y|ies))\b/g, 'in-process run'],
+  [/\bunseal/gi, 'decrypt'],
+  [/\bstartNothingNew\b/g, 'stopping'],
   [
     /\b(?:actOnUser|stateWord|doButton|changeOrErrors|caseOr|pageAt|endsSomething|openEnvelope)\b/g,
     'a verb and its object',
