@@ -17,7 +17,7 @@ import {
 import { addPerson, areCountsCorrect, type PodProcess, resetRows, waitUntilWritten } from './inbound-pod.js'
 
 const CONNECTIONS = 64
-/** As many others have an invalid signature, an unknown host, an unknown parent, or a sender whose pod hangs. */
+/** Valid messages. As many others each have an invalid signature, an unknown host, an unknown parent, or a sender whose pod hangs. */
 const GOOD_MESSAGES = 1_000
 /** The same number of messages, all of them good. */
 const ALL_MESSAGES = 5_000

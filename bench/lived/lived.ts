@@ -49,7 +49,7 @@ const RATES = [
   { perSecond: 60, seconds: 8 },
   { perSecond: 300, seconds: 5 },
 ] as const
-/** A rate relative to the one that the pod stores at full speed, when that was measured. */
+/** A rate relative to the rate at which the pod stores at full speed, if that was measured. */
 const SHARE_OF_FULL_SPEED = { share: 0.6, seconds: 5 } as const
 const CASES = ['full speed', 'rates', 'pods', 'steps']
 const POLL_INTERVAL_MS = 50

@@ -434,7 +434,7 @@ function repositoryOf(target: string | undefined, { backupTo, backupS3 }: Config
   return openRepository(place, backupS3)
 }
 
-/** For whom a backup is encrypted. */
+/** The recipients for whom a backup is encrypted. */
 async function keyOf(
   repository: Repository,
   { backupRecipients }: Config,

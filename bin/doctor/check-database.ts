@@ -38,7 +38,7 @@ export async function checkDatabase(db: Knex, url: string, config: Config): Prom
   ]
 }
 
-/** Only if UPDATE_CHECK_URL is set. */
+/** Checks for a newer release, if UPDATE_CHECK_URL is set. */
 async function checkRelease(db: Knex, { updateCheckUrl }: Config): Promise<readonly CheckResult[]> {
   if (updateCheckUrl === undefined) return []
   const { version } = readSoftware()

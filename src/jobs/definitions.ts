@@ -276,9 +276,9 @@ export const pruneJob = defineJob<object>()('maintenance', 'prune', withoutReten
 export interface Upload {
   /** Guid of the photo. */
   readonly guid: string
-  /** Its name in the folder of uploads. */
+  /** The name of the picture in the folder of uploads. */
   readonly file: string
-  /** The name of its sizes; the extension gives the format. */
+  /** The name of the sizes of the picture; the extension gives the format. */
   readonly name: string
   readonly userId: number
   readonly use: PhotoUse

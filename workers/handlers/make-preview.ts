@@ -12,7 +12,7 @@ import { makePicture } from './make-picture.js'
 
 const MAX_BYTES = 10 * 1_024 * 1_024
 const REDIRECTS = 3
-/** So coarse that nothing but colours is left. */
+/** Width in pixels: so coarse that only colours are left. */
 const BLURRED_WIDTH = 16
 const WIDTH = 700
 

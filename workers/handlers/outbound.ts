@@ -24,7 +24,7 @@ export const outboundHandlers: JobHandlers<typeof dispatchJob | typeof deliverJo
 export const outboundSlowHandlers: JobHandlers<
   typeof deliverToUnprovenPodsJob | typeof checkPodJob | typeof forwardEnvelopeJob | typeof participateJob
 > = {
-  // For rows of earlier versions: the job has another queue now.
+  // Serves rows of earlier versions: the job has another queue now.
   participate: (services, work) => participate(services, groupOfJob(work)),
   deliver: (services, { data: { podIds } }, signal) => deliver(services, podIds, { queue: 'outbound-slow', signal }),
   'check-pod': (services, { data: { podId } }) => checkKnownPod(services, podId),

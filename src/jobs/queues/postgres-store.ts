@@ -76,9 +76,9 @@ function openPool(
     keepAliveInitialDelayMillis: 10_000,
     connectionTimeoutMillis: 5_000,
     query_timeout: 30_000,
-    // Longer than idle workers take between polls: opening a connection costs more than the poll.
+    // The timeout is longer than the time between polls of idle workers: opening a connection costs more than the poll.
     idleTimeoutMillis: 60_000,
-    // By a statement: a pooler refuses unknown settings at the beginning of a connection.
+    // Set by a statement: a pooler refuses unknown settings at the beginning of a connection.
     onConnect: (client) => client.query(first.filter((each) => each !== undefined).join('; ')),
   })
   pool.setMaxListeners(0) // every queue and every worker listens for its errors

@@ -118,7 +118,7 @@ export function connectToRedis(address: RedisAddress, { isPatient }: { readonly 
       ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
       sentinelCommandTimeout: COMMAND_TIMEOUT_MS,
       sentinelRetryStrategy: retryStrategy,
-      // Not the fail-over detector of the library: it ends a connection permanently that is being opened at that moment.
+      // The fail-over detector of the library is not used: it ends a connection permanently that is being opened at that moment.
       socketTimeout: silence,
       retryStrategy,
       enableOfflineQueue: isPatient,

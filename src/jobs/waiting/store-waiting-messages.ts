@@ -67,7 +67,7 @@ export async function storeWaitingMessages(
   stored: readonly EntityKey[],
 ): Promise<readonly EntityKey[]> {
   const meanwhile = await findStoredEntities(transaction, [...new Set(waiting.map(({ waitsFor }) => waitsFor))])
-  // In one order: photos have no locks, and two posts may have the same ones.
+  // Locks in one order: photos have no locks of their own, and two posts may have the same photos.
   const available = [...new Set([...stored, ...meanwhile])].toSorted()
   const isStored = new Set(available)
   const acceptedMessages = await admitUnverified(services, transaction, waiting, isStored)

@@ -147,7 +147,7 @@ export interface ComparableConversation {
   /** The ids of all people whom the archive names as participants. */
   readonly participantIds: readonly number[]
   readonly messages: readonly (Pick<ImportedConversation['messages'][number], 'guid' | 'text'> & {
-    /** More than one for a person who is about to move. */
+    /** The ids of the importing person: more than one if the person is about to move. */
     readonly authorIds: readonly number[]
   })[]
 }

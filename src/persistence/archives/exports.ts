@@ -67,7 +67,7 @@ export async function findExportsOfUser(db: Knex, userId: number): Promise<reado
   return db('exports').where({ userId, deleted: false }).orderBy('id', 'desc').limit(LISTED)
 }
 
-/** More than a person can have in the time for which rows are kept. */
+/** Maximum number of listed exports: more than a person can have in the time for which rows are kept. */
 const LISTED = 500
 
 export async function findExport(db: Knex, userId: number, uid: string): Promise<Export | undefined> {

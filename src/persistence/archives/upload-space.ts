@@ -7,7 +7,7 @@ export interface UploadSpace {
   readonly uid: string
   /** Bytes that its files may take, at least those that have arrived. */
   readonly reservedBytes: number
-  /** Until then one request writes to a file of the upload. */
+  /** Until this time one request writes to a file of the upload. */
   readonly writingUntil: Date | null
 }
 

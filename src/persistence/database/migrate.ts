@@ -134,7 +134,8 @@ async function withMigrationLock<Result>(
   })
   try {
     return await migrationDb.transaction(async (lock) => {
-      // Not by waiting in a statement: an index that another process makes concurrently would wait for its snapshot.
+      // The lock is tried again instead of awaited in a statement: an index that another process makes concurrently would wait
+      // for the snapshot of that statement.
       while (!(await tryMigrationLock(lock))) await pause(MIGRATION_LOCK_PAUSE)
       // With the advisory lock held, a lock in the library's own table was left by a killed process.
       await migrationDb.migrate.forceFreeMigrationsLock()

@@ -14,7 +14,7 @@ export class Authorization extends Model {
   declare clientId: number | null
   declare grantId: string | null
   declare scopes: string[]
-  /** Only without a client. Null: that of the setting. */
+  /** Only set without a client. Null: the dialect of the setting. */
   declare apiDialect: ClientApiDialect | null
   declare createdAt: Date
   declare updatedAt: Date

@@ -15,7 +15,7 @@ export class Client extends Model {
   declare secretHash: Buffer | null
   declare name: string | null
   declare redirectUris: string[]
-  /** Null: that of the setting. */
+  /** Null: the dialect of the setting. */
   declare apiDialect: ClientApiDialect | null
   /** Other metadata of the registration. */
   declare metadata: Record<string, unknown>

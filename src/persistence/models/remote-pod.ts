@@ -63,7 +63,7 @@ export class RemotePod extends Model {
   declare checkedAt: Date | null
   /** A message arrived from the pod while it was offline, so a check is due. */
   declare checkWanted: boolean
-  /** Both follow the rules of the operator. */
+  /** `blockedAt` and `limitedAt` follow the rules of the operator. */
   declare blockedAt: Date | null
   declare limitedAt: Date | null
   /** An admin has paused deliveries and fetches until then. */

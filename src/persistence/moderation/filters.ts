@@ -19,11 +19,11 @@ export interface FilterRule {
   readonly value: string
   readonly fields: readonly FilterField[]
   readonly origin: (typeof FILTER_ORIGINS)[number]
-  /** Only people who are known for less time. */
+  /** The filter applies only to people who are known for fewer days. */
   readonly accountAgeDays: number | null
-  /** Not people whom a local user follows. */
+  /** The filter does not apply to people whom a local user follows. */
   readonly exemptFollowed: boolean
-  /** Private content too; no text of it is kept. */
+  /** The filter applies to private content too; no text of it is kept. */
   readonly isPrivate: boolean
   readonly action: FilterAction
   /** `trial` only counts. */

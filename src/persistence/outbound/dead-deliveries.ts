@@ -43,7 +43,7 @@ const POD_ID_SQL = `(
     and port = coalesce(cast(substring(cast(:pod as text) from ':([0-9]{1,5})$') as integer), 443)
 )`
 
-/** Only the conditions that the filter has: with `… is null or …` the planner could not use their indexes. */
+/** Contains only the conditions that the filter has: with `… is null or …` the planner could not use their indexes. */
 function filterSql({ ids, fault, pod, entity, since, until }: DeadDeliveryFilter): string {
   return [
     `deliveries.state = 'dead'`,

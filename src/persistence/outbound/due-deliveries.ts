@@ -62,7 +62,7 @@ const DUE_DELIVERIES_SQL = `
       select id, message_id, pod_id, person_id, attempts, encrypted_envelope, priority, created_at
       from deliveries
       where deliveries.pod_id = requests.pod_id and state = 'waiting' and (due_at + interval '0 seconds') <= now()
-        -- Once for each pod; the messages are read for blocked pods alone.
+        -- Evaluated once for each pod; messages are read only for blocked pods.
         and ((select pods.blocked_at is null from pods where pods.id = requests.pod_id) or exists (
           select from outbound_messages as messages where messages.id = deliveries.message_id and ${EXEMPT_FROM_BLOCKS_SQL}
         ))

@@ -237,7 +237,7 @@ function deliveriesToRecipientsSql(recipientIdsSql: string): string {
     ), recipients as (
       select person_id, pod_id, asleep, is_proven from located where not person_blocked and not pod_blocked
     ), left_out as (
-      -- For the report about a post. Of a new post it is stored even if no pod gets it.
+      -- The message is needed for the report about a post. For a new post it is stored even if no pod gets it.
       select 'asleep' as outcome, array_agg(distinct pod_id) as pod_ids
       from recipients where asleep and cast(:record as text) = 'post'
       union all

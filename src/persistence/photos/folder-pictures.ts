@@ -45,7 +45,7 @@ export function openFolderPictures(uploadsDir: string): PictureStorage {
       }
       return { publish: () => publishDrafts(uploadsDir, drafts), discard }
     },
-    // By a draft: another process may serve the picture as soon as its name exists.
+    // Written as a draft first: another process may serve the picture as soon as its name exists.
     async write(name, bytes) {
       await makeFolder(spoolFolder(uploadsDir), 0o700)
       await publishDrafts(uploadsDir, new Map([[name, await writeDraft(uploadsDir, bytes)]]))

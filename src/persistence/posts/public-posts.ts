@@ -196,7 +196,7 @@ export async function findCommentPosition(
 }
 
 interface KnownNames {
-  /** By the address in the text; a person who has moved is named by their newest identity. */
+  /** People by the address in the text; a person who has moved has the newest identity. */
   readonly people: ReadonlyMap<string, Person>
   /** The newest addresses of people who have moved, by those in the text. */
   readonly newest: ReadonlyMap<string, string>

@@ -51,7 +51,7 @@ export function expiredRowConditions(days: ExpiryDays): Readonly<Record<string, 
     refused_uploads: `created_at < now() - interval '1 hour'`,
     figures: `minute < now() - interval '2 days'`,
     queue_samples: `minute < now() - interval '2 days'`,
-    // Only the oldest ones, so that ids have no gap; the latest stays, because clients count from it.
+    // Only the oldest rows are deleted, so that ids have no gap; the latest stays, because clients count from it.
     announcements: `id < coalesce(
       (select min(id) from announcements where created_at >= now() - interval '2 days'),
       (select max(id) from announcements)
@@ -67,7 +67,7 @@ export function expiredRowConditions(days: ExpiryDays): Readonly<Record<string, 
     sign_up_addresses: `created_at < now() - interval '30 days'`,
     case_pictures: `requested_at < now() - interval '1 day'`,
     sign_up_attempts: `at < now() - interval '1 day'`,
-    // By the primary key, which begins with the import.
+    // Selected by the primary key, which begins with the import.
     import_items: `import_id = any(array(
       select id from imports where retry_at is null and finished_at < now() - interval '${days.importItems} days'
     ))`,

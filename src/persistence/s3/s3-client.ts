@@ -6,7 +6,7 @@ import { messageOf } from '../../errors/thrown.js'
 import { StorageUnavailable } from './storage-unavailable.js'
 
 export interface S3Settings {
-  /** Undefined: the one of the region at Amazon. */
+  /** Undefined: the endpoint of the region at Amazon. */
   readonly endpoint: string | undefined
   readonly region: string
   readonly bucket: string

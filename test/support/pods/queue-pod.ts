@@ -20,7 +20,7 @@ export interface PodStores {
   readonly concurrency?: string
   /** Job definitions of a test with special options. */
   readonly definitions?: readonly AnyJob[]
-  /** Of requests to the queue; by default so long that a busy machine does not count as an outage. */
+  /** Timeouts of requests to the queue; by default so long that a busy machine does not count as an outage. */
   readonly timeouts?: QueueTimeouts
 }
 
