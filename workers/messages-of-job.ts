@@ -70,11 +70,11 @@ export async function splitJob(
   messages: readonly InboundMessage[],
   { alone }: { readonly alone: boolean },
 ): Promise<void> {
-  const rest = alone ? { alone } : {}
+  const markedAlone = alone ? { alone } : {}
   const jobData = messages.map(({ envelope, recipientGuid, acceptedAt, source, trace }) => ({
     acceptedAt: acceptedAt.toISOString(),
     messages: [{ recipientGuid, envelope, source, trace }],
-    ...rest,
+    ...markedAlone,
   }))
   const { priority } = job.opts
   await services.jobs.addAll(definitionOf(job), jobData, {

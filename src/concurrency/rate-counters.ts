@@ -64,14 +64,14 @@ export interface BucketOptions {
 
 /** Token buckets of network sources (`networkOfAddress`), and of their IPv6 /48s. Returns false if a bucket is empty. */
 export function openTokenBuckets({ perMinute, sources }: BucketOptions): (source: string, now: number) => boolean {
-  const ofSources = openBuckets(perMinute, sources)
-  const ofSites = openBuckets(limitOfSite(perMinute, sources), sources)
+  const sourceBuckets = openBuckets(perMinute, sources)
+  const siteBuckets = openBuckets(limitOfSite(perMinute, sources), sources)
   return (source, now) => {
     const site = siteOfSource(source)
-    if (site !== undefined && !ofSites.has(site, now)) return false
-    if (!ofSources.has(source, now)) return false
-    if (site !== undefined) ofSites.take(site, now)
-    ofSources.take(source, now)
+    if (site !== undefined && !siteBuckets.has(site, now)) return false
+    if (!sourceBuckets.has(source, now)) return false
+    if (site !== undefined) siteBuckets.take(site, now)
+    sourceBuckets.take(source, now)
     return true
   }
 }

@@ -70,11 +70,11 @@ export function openSignals({ db, log }: Pick<Services, 'db' | 'log'>): Signals 
 
   return {
     onSignal(signal, listener) {
-      const ofSignal = listeners.get(signal) ?? new Set()
-      listeners.set(signal, ofSignal.add(listener))
+      const listenersOfSignal = listeners.get(signal) ?? new Set()
+      listeners.set(signal, listenersOfSignal.add(listener))
       checkTimer ??= setInterval(notifyAll, CHECK_INTERVAL_MS)
       if (session === undefined && reconnectTimer === undefined) void listen()
-      return () => void ofSignal.delete(listener)
+      return () => void listenersOfSignal.delete(listener)
     },
     async close() {
       isClosed = true

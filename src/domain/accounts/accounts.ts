@@ -211,8 +211,8 @@ export async function findNewAccountRefusals(
 ): Promise<readonly Refusal[]> {
   const isTaken = async () =>
     (await User.byUsername(services.db, username)) !== undefined || (await isNamePending(services.db, username))
-  const ofUsername = usernameRefusal(services, username) ?? ((await isTaken()) ? usernameTaken(username) : undefined)
-  return [ofUsername, passwordRefusal(password, { username, email: null })].filter((refusal) => refusal !== undefined)
+  const nameRefusal = usernameRefusal(services, username) ?? ((await isTaken()) ? usernameTaken(username) : undefined)
+  return [nameRefusal, passwordRefusal(password, { username, email: null })].filter((refusal) => refusal !== undefined)
 }
 
 function requireUsername(services: Services, username: string): void {

@@ -49,8 +49,8 @@ async function maySendChangeMails(transaction: Knex.Transaction, userId: number,
   const toMailbox = await countMailsOfMailbox(transaction, mailbox, DAY_SECONDS)
   if (toMailbox >= MAIL_LIMITS.confirmationsPerDay) return false
   const kinds = ['confirm_email', 'email_changing'] as const
-  const ofUser = await countMailsOfUser(transaction, userId, { kinds, seconds: DAY_SECONDS })
-  return ofUser < ACCOUNT_LIMITS.emailChangeMails
+  const mailsToUser = await countMailsOfUser(transaction, userId, { kinds, seconds: DAY_SECONDS })
+  return mailsToUser < ACCOUNT_LIMITS.emailChangeMails
 }
 
 /** Confirms the mailbox of a token. Of two accounts with one address, the second is refused. */

@@ -145,8 +145,8 @@ export async function leaveConversation(
     const conversation = await Conversation.query(transaction).findOne({ guid }).forUpdate()
     const leftCount = conversation === undefined ? 0 : await queryOwnVisibility(transaction, viewer, guid).delete()
     if (conversation === undefined || leftCount === 0) throw conversationNotFound()
-    const others = await ConversationVisibility.query(transaction).findOne({ conversationId: conversation.id })
-    if (others === undefined) await conversation.$query(transaction).delete()
+    const otherVisibility = await ConversationVisibility.query(transaction).findOne({ conversationId: conversation.id })
+    if (otherVisibility === undefined) await conversation.$query(transaction).delete()
   })
 }
 

@@ -64,10 +64,10 @@ export async function writeMailPreferences(
     ...(digestHour !== undefined && { digestHour }),
   }
   if (Object.keys(columns).length > 0) await User.query(transaction).findById(userId).patch(columns)
-  const ofKind = new Map(rows.map((row) => [row.kind, row]))
-  if (ofKind.size === 0) return
+  const rowByKind = new Map(rows.map((row) => [row.kind, row]))
+  if (rowByKind.size === 0) return
   await transaction('mail_preferences')
-    .insert([...ofKind.values()])
+    .insert([...rowByKind.values()])
     .onConflict(['userId', 'kind'])
     .merge()
 }

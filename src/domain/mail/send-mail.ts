@@ -134,6 +134,6 @@ async function handleFault(services: Services, work: MailWork, fault: SmtpFault,
 
 /** Seconds. */
 function lifetime({ kind }: MailData): number {
-  const ofKind = isAccountMail(kind) ? linkLifetime(kind) : undefined
-  return ofKind ?? MAIL_LIMITS.waitingDays * 86_400
+  const lifetimeOfLink = isAccountMail(kind) ? linkLifetime(kind) : undefined
+  return lifetimeOfLink ?? MAIL_LIMITS.waitingDays * 86_400
 }

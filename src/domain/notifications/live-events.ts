@@ -41,13 +41,13 @@ export async function groupLiveEventsByRecipient<Recipient extends EventRecipien
   sources: readonly LiveEventSource[],
   recipients: readonly Recipient[],
 ): Promise<ReadonlyMap<Recipient, readonly LiveEventSource[]>> {
-  const ofUser = groupByKey(recipients.map((recipient) => [recipient.viewer.userId, recipient]))
+  const recipientsByUser = groupByKey(recipients.map((recipient) => [recipient.viewer.userId, recipient]))
   const readersOf = await findPostReaders(services, sources, recipients)
   const staff = [...new Set(recipients.filter(isCaseReader).map(({ viewer }) => viewer.userId))]
   const sourcesByRecipient = new Map<Recipient, LiveEventSource[]>()
   for (const source of sources) {
     const users = source.kind === 'moderation_case' ? staff : recipientUserIds(source, readersOf)
-    for (const recipient of users.flatMap((userId) => ofUser.get(userId) ?? [])) {
+    for (const recipient of users.flatMap((userId) => recipientsByUser.get(userId) ?? [])) {
       if (!recipient.kinds.has(source.kind)) continue
       const sourcesOfRecipient = sourcesByRecipient.get(recipient) ?? []
       sourcesByRecipient.set(recipient, sourcesOfRecipient)

@@ -32,7 +32,7 @@ export async function newCommentRetraction(
 ): Promise<EntityToRetract> {
   const isPublic = Post.isSentPublicly(post)
   const mentionedPeople = isPublic ? await Mention.query(transaction).select('personId').where({ commentId: id }) : []
-  const others = [authorId, ...mentionedPeople.map(({ personId }) => personId)].filter(
+  const otherPersonIds = [authorId, ...mentionedPeople.map(({ personId }) => personId)].filter(
     (other) => other !== retractedById,
   )
   return {
@@ -43,14 +43,17 @@ export async function newCommentRetraction(
     authorId,
     retractedById,
     public: isPublic,
-    recipients: recipientsUnderPost(post, others),
+    recipients: recipientsUnderPost(post, otherPersonIds),
   }
 }
 
 /** Recipients of the post and further people. For a remote post, only its author, whose pod relays the retraction. */
-export function recipientsUnderPost({ id, author, authorId }: Post, others: readonly number[]): RecipientSelector {
+export function recipientsUnderPost(
+  { id, author, authorId }: Post,
+  otherPersonIds: readonly number[],
+): RecipientSelector {
   if (author === undefined) throw new Error(`The author of post ${id} was not read with it.`)
   return author.podId === null
-    ? { kind: 'post', postId: id, alsoPersonIds: others }
+    ? { kind: 'post', postId: id, alsoPersonIds: otherPersonIds }
     : { kind: 'people', personIds: [authorId] }
 }

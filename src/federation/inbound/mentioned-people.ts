@@ -70,9 +70,9 @@ function lookupsOf(texts: readonly MentioningText[]): readonly DataOf<typeof dis
   const textsByAddress = new Map<string, Record<keyof TextIds, number[]>>()
   for (const { kind, id, addresses } of texts) {
     for (const address of addresses) {
-      const all = textsByAddress.get(address) ?? { posts: [], comments: [] }
-      all[kind].push(id)
-      textsByAddress.set(address, all)
+      const textsOfAddress = textsByAddress.get(address) ?? { posts: [], comments: [] }
+      textsOfAddress[kind].push(id)
+      textsByAddress.set(address, textsOfAddress)
     }
   }
   return [...textsByAddress].map(([address, arrivedIn]) => ({ address, arrivedIn }))

@@ -50,8 +50,8 @@ export async function prepareBatch(
   const filter = await filterMessages(services, authoriseStep.ready)
 
   const steps = { open, limit: withinDailyBytes, resolve, authorise: authoriseStep, filter }
-  const all = Object.values(steps)
-  const unresolvedMessages = all.flatMap((step) => step.waiting)
+  const stepResults = Object.values(steps)
+  const unresolvedMessages = stepResults.flatMap((step) => step.waiting)
   const waiting = unresolvedMessages.filter(
     ({ inbound: { resumed } }) => resumed === undefined || mayWaitAgain(resumed),
   )
@@ -61,8 +61,8 @@ export async function prepareBatch(
     sorted: {
       ready: filter.ready,
       waiting,
-      rejected: all.flatMap((step) => step.rejected),
-      ignored: all.flatMap((step) => step.ignored),
+      rejected: stepResults.flatMap((step) => step.rejected),
+      ignored: stepResults.flatMap((step) => step.ignored),
     },
     givenUp: unresolvedMessages.filter((waitingMessage) => !waiting.includes(waitingMessage)),
   }

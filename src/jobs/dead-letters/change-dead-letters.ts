@@ -87,8 +87,8 @@ async function replay(
     const duePods = podIds.map((podId) => ({ podId, isProven: false }))
     startDeliveriesAfterCommit(pod, transaction, duePods)
   }
-  const ofRows = deadLetters.filter(({ outboxId }) => outboxId !== undefined)
-  for (const chunk of inChunks(ofRows, ROW_BATCH_SIZE)) await replayRows(pod, transaction, chunk)
+  const deadRows = deadLetters.filter(({ outboxId }) => outboxId !== undefined)
+  for (const chunk of inChunks(deadRows, ROW_BATCH_SIZE)) await replayRows(pod, transaction, chunk)
   for (const { outboxId, deliveryId, job } of deadLetters) {
     if (outboxId === undefined && deliveryId === undefined && job !== undefined) await replayJob(pod, job)
   }

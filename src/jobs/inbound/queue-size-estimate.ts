@@ -26,7 +26,7 @@ export function openQueueSizeEstimate(): QueueSizeEstimate {
   const average = { messages: 1, bytes: 4 * 1024 }
   const total = { messages: 0, bytes: 0 }
   let ownEntries: Entry[] = []
-  let others = 0
+  let jobsOfOthers = 0
   let counts = 0
 
   function addToTotal({ messages, bytes }: PackedSize, sign: 1 | -1): void {
@@ -70,13 +70,13 @@ export function openQueueSizeEstimate(): QueueSizeEstimate {
       return (jobs) => {
         const countedEntries = ownEntries.filter(({ countedFrom }) => countedFrom <= count).length
         removeOldest(Math.max(0, countedEntries - jobs), count)
-        others = Math.max(0, jobs - ownEntries.length)
+        jobsOfOthers = Math.max(0, jobs - ownEntries.length)
       }
     },
 
     total: () => ({
-      messages: Math.round(total.messages + others * average.messages),
-      bytes: Math.round(total.bytes + others * average.bytes),
+      messages: Math.round(total.messages + jobsOfOthers * average.messages),
+      bytes: Math.round(total.bytes + jobsOfOthers * average.bytes),
     }),
   }
 }

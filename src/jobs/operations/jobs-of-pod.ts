@@ -12,13 +12,13 @@ export async function jobsOfPod<Found extends Pick<Job, 'data'>>(
   const pods = await db('pods')
     .whereRaw(`host || case when port = 443 then '' else ':' || port end = ?`, [host])
     .pluck('id')
-  const ofRows = await findPodsOfRows(
+  const podsOfRows = await findPodsOfRows(
     db,
     jobs.flatMap(({ data }) => readOutboxId(data) ?? []),
   )
   return jobs.filter(({ data }) => {
     const outboxId = readOutboxId(data)
-    if (outboxId !== undefined) return ofRows.get(outboxId) === host
+    if (outboxId !== undefined) return podsOfRows.get(outboxId) === host
     const { podIds = [], from, address, host: ofJob } = data ?? {}
     const source = from ?? address ?? ofJob
     return pods.some((id) => podIds.includes(id)) || (typeof source === 'string' && source.replace(/^.*@/, '') === host)

@@ -129,9 +129,9 @@ function priorityOf({ isKnown, isRetry }: SignerHost, namedHosts: number): numbe
 function countHostsNamedWith(jobs: Services['jobs'], { host, source, isKnown, isRetry }: SignerHost): number {
   if (isKnown || isRetry) return 0
   const { countNamedHosts } = budgetsOf(jobs, openSignerBudgets)
-  const ofDomain = countNamedHosts(`domain ${domainOf(host)}`).count
-  if (source === undefined) return ofDomain
-  return Math.max(ofDomain, countNamedHosts(`source ${siteOfSource(source) ?? source}`).count)
+  const hostsOfDomain = countNamedHosts(`domain ${domainOf(host)}`).count
+  if (source === undefined) return hostsOfDomain
+  return Math.max(hostsOfDomain, countNamedHosts(`source ${siteOfSource(source) ?? source}`).count)
 }
 
 /** The registered domain: `a.b.example` and `c.b.example` are of one, because a wildcard name has any number of hosts. */

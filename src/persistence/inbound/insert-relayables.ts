@@ -121,11 +121,11 @@ interface RelayableKindSql {
  * insertion: blocks, missing answers and tombstones).
  */
 function resolvedSql({ kind, inputTypes, columns, joins }: RelayableKindSql): string {
-  const ofKind = Object.values(inputTypes).map((type, index) => `$${8 + index}::${type}[]`)
+  const parametersOfKind = Object.values(inputTypes).map((type, index) => `$${8 + index}::${type}[]`)
   return `
   with input as (
     select * from unnest(
-      ${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::uuid[], ${ofKind.join(', ')}
+      ${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::uuid[], ${parametersOfKind.join(', ')}
     ) as row(guid, author, parent, created_at, signature, elements, trace_id, ${Object.keys(inputTypes).join(', ')})
   ), resolved as (
     select

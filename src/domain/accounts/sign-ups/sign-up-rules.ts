@@ -44,10 +44,10 @@ export async function applySignUpRules(
     rejectingRules.map(({ id }) => id),
   )
   if (rejectingRules.length > 0) throw mailboxRefused()
-  const ofNetwork = (await findIpRules(services.db, parsePlainAddress(ip))).filter(
+  const networkRules = (await findIpRules(services.db, parsePlainAddress(ip))).filter(
     ({ severity }) => severity === 'sign_up_approval',
   )
-  return { mail, ip: ofNetwork, needsApproval: mail.length + ofNetwork.length > 0 }
+  return { mail, ip: networkRules, needsApproval: mail.length + networkRules.length > 0 }
 }
 
 /** Counts the rules by which a sign-up waits. */

@@ -49,8 +49,8 @@ async function claimResumedMessages(
   transaction: Knex.Transaction,
   { ready, waiting, rejected, ignored }: SortedBatch,
 ): Promise<Omit<SortedBatch, 'ignored'>> {
-  const all: readonly { readonly inbound: InboundMessage }[] = [...ready, ...waiting, ...rejected, ...ignored]
-  const rows = all.flatMap(({ inbound }) => inbound.resumed?.outboxId ?? [])
+  const messages: readonly { readonly inbound: InboundMessage }[] = [...ready, ...waiting, ...rejected, ...ignored]
+  const rows = messages.flatMap(({ inbound }) => inbound.resumed?.outboxId ?? [])
   const claimedRows = await deleteOutboxRows(transaction, rows)
   const isClaimed = ({ inbound: { resumed } }: { readonly inbound: InboundMessage }) =>
     resumed === undefined || claimedRows.has(resumed.outboxId)

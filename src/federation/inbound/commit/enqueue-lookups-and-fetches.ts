@@ -21,17 +21,17 @@ export async function enqueueLookupsAndFetches(
   records: readonly StoredRecord[],
 ): Promise<readonly NewJob[]> {
   await enqueueMentionedLookups(services, transaction, records)
-  const ofTheNetwork = records.filter(({ message }) => message.inbound.fetchRequest?.isForArchive !== true)
+  const networkRecords = records.filter(({ message }) => message.inbound.fetchRequest?.isForArchive !== true)
   await enqueueLinkedFetches(
     services,
     transaction,
-    ofTheNetwork.map(({ message: { entity, inbound } }) => ({
+    networkRecords.map(({ message: { entity, inbound } }) => ({
       text: readLinkedText(entity),
       depth: inbound.fetchRequest?.depth ?? 0,
       fetchesLeft: countRemainingFetches(inbound),
     })),
   )
-  const posts = await publicPostsForLocalUsers(services, transaction, ofTheNetwork)
+  const posts = await publicPostsForLocalUsers(services, transaction, networkRecords)
   return [...newLiveEventAndMailJobs(services, { posts: posts.map(({ id }) => id) }), ...participationIn(posts)]
 }
 

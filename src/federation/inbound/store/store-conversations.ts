@@ -53,8 +53,11 @@ export async function storeConversations(
     ),
   )
   const refusedMessages = messages.filter(({ entity }) => refusedConversations.has(entity.guid)).map(notAllowed)
-  const rest = excludeMessages(messages, [...inboundOf(records), ...refusedMessages.map(({ inbound }) => inbound)])
-  const { ignored, rejected } = await sortNotInserted(transaction, 'conversations', rest)
+  const remainingMessages = excludeMessages(messages, [
+    ...inboundOf(records),
+    ...refusedMessages.map(({ inbound }) => inbound),
+  ])
+  const { ignored, rejected } = await sortNotInserted(transaction, 'conversations', remainingMessages)
   return { records, ignored, rejected: [...rejected, ...refusedMessages] }
 }
 

@@ -69,14 +69,14 @@ export async function storeEntities(
   const results: StoreResult[] = []
   let isCounted = false
   for (const type of STORING_ORDER) {
-    const ofType = messages.filter(({ entity }) => entity.type === type)
-    if (ofType.length === 0) continue
+    const messagesOfType = messages.filter(({ entity }) => entity.type === type)
+    if (messagesOfType.length === 0) continue
     if (ENTITY_TYPES[type].deletesOrEnds === 'always' && !isCounted) {
       isCounted = true
       await raiseCounts(transaction, countChanges(recordsOf(results), now))
     }
     const store = STORE_FUNCTIONS[type] as StoreFunction<ReceivableEntity> // the table pairs each type with its function
-    results.push(await store(services, transaction, ofType, now))
+    results.push(await store(services, transaction, messagesOfType, now))
   }
   const records = recordsOf(results)
   return {

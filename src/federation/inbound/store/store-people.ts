@@ -19,8 +19,8 @@ export async function storeProfiles(
 ): Promise<StoreResult<ProfileEntity>> {
   const owners = await lockProfileOwners(transaction, addressesOf(messages))
   const newest = owners.flatMap((owner) => {
-    const ofOwner = messages.filter(({ entity }) => entity.author === owner.address)
-    const [first] = ofOwner
+    const profilesOfOwner = messages.filter(({ entity }) => entity.author === owner.address)
+    const [first] = profilesOfOwner
       .map((message) => {
         const { acceptedAt } = message.inbound
         return { message, profile: toProfileValues(message.entity, owner, { acceptedAt, now }) }

@@ -53,12 +53,12 @@ export async function storePhotos(
     return message === undefined || !isNew ? [] : [{ id, message }]
   })
   const isAccepted = new Set(acceptedMessages)
-  const others = messages.filter((message) => !isAccepted.has(message))
+  const unacceptedMessages = messages.filter((message) => !isAccepted.has(message))
   const isByAuthor = ({ entity }: StorableMessage<PhotoEntity>) => authors.get(entity.guid) === entity.author
   return {
     records,
-    rejected: others.filter((message) => !isByAuthor(message)).map(rejectedPhoto),
-    ignored: others.filter(isByAuthor).map(ignoredPhoto),
+    rejected: unacceptedMessages.filter((message) => !isByAuthor(message)).map(rejectedPhoto),
+    ignored: unacceptedMessages.filter(isByAuthor).map(ignoredPhoto),
   }
 }
 

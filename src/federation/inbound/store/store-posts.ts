@@ -97,15 +97,15 @@ async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
   })
 
   const storedMessages = new Set(records.map(({ message }) => message))
-  const others = messages.filter((message) => !storedMessages.has(message))
+  const unstoredMessages = messages.filter((message) => !storedMessages.has(message))
   const authors = await findPostAuthors(
     transaction,
-    others.map(({ entity }) => entity.guid),
+    unstoredMessages.map(({ entity }) => entity.guid),
   )
   const rejected: RejectedMessage[] = []
   const ignored: IgnoredMessage[] = []
   const redelivered: StoredRecord<Entity>[] = []
-  for (const message of others) {
+  for (const message of unstoredMessages) {
     const { inbound, entity } = message
     const post = authors.get(entity.guid)
     if (post === undefined) {

@@ -43,8 +43,8 @@ export async function storeRetractions(
   await endSharing(transaction, found)
 
   for (const kind of new Set(Object.values(RETRACTED_RECORDS))) {
-    const ofKind = found.filter(({ message }) => kindOf(message) === kind)
-    if (ofKind.length > 0) await deleteTargets(services, transaction, kind, ofKind)
+    const targetsOfKind = found.filter(({ message }) => kindOf(message) === kind)
+    if (targetsOfKind.length > 0) await deleteTargets(services, transaction, kind, targetsOfKind)
   }
   const records = found.map(({ message, target }) => {
     const isByAuthor = message.sender === target.author
