@@ -11,7 +11,7 @@ import {
 } from '../../src/persistence/database/database.js'
 import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
 import { WEB_DATABASE_LIMITS, WORKER_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
-import { type OpenDatabase, openTestDatabase } from '../support/databases/test-database.js'
+import { type OpenDatabase, openEmptyDatabase, openTestDatabase } from '../support/databases/test-database.js'
 
 let database: OpenDatabase
 beforeAll(async () => {
@@ -71,6 +71,18 @@ describe('a connection', () => {
     expect(await selectValue(db, `timestamptz '2025-03-01 08:15:30.257+00'`)).toEqual(
       new Date('2025-03-01T08:15:30.257Z'),
     )
+  })
+
+  it('reads times, days and intervals of a database that writes them in another form', async () => {
+    await using other = await openEmptyDatabase()
+    for (const setting of ["datestyle = 'German'", "timezone = 'Asia/Tokyo'", "intervalstyle = 'iso_8601'"]) {
+      await other.db.raw(`alter database ?? set ${setting}`, [new URL(other.url).pathname.slice(1)])
+    }
+    const db = open({}, other.url)
+
+    expect(await selectValue(db, `'2026-07-31T20:00:00Z'::timestamptz`)).toEqual(at('2026-07-31T20:00:00Z'))
+    expect(await selectValue(db, `'2026-07-31T20:00:00Z'::timestamptz::date`)).toBe('2026-07-31')
+    expect(await selectValue(db, `interval '90 minutes'`)).toEqual({ hours: 1, minutes: 30 })
   })
 
   it('writes camelCase as snake_case', async () => {

@@ -59,12 +59,24 @@ export function openDatabase(options: DatabaseOptions): Knex {
   })
 }
 
+/**
+ * The form of values as texts. A server, database or role may have another one, which the driver cannot read, and a copy of which cannot be
+ * compared. Days are those of UTC.
+ */
+const FORM_OF_VALUES = `
+  set timezone = 'UTC';
+  set datestyle = 'ISO';
+  set intervalstyle = 'postgres';
+  set bytea_output = 'hex';
+  set extra_float_digits = 1`
+
 /** Sets the limits by a statement: connection poolers reject unknown startup parameters. */
 function limitSession({ statementTimeoutMs, indexesOnly }: DatabaseLimits) {
   const text = `
     set statement_timeout = ${statementTimeoutMs};
     set lock_timeout = ${LOCK_TIMEOUT_MS};
     set idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_TIMEOUT_MS};
+    ${FORM_OF_VALUES};
     ${indexesOnly ? INDEXES_ONLY : ''}`
   return (connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void) => {
     connection.query(text, (error) => {
@@ -231,8 +243,7 @@ export function openSession(db: Knex, purpose: string): pg.Client {
 
 /**
  * With `synchronize_seqscans`, a scan of a large table begins where another one has stopped; with parallel workers, its rows come from
- * several processes: the rows of two scans could not be compared. The other settings after `jit` are the form of values as texts, which
- * a server, database or role may change.
+ * several processes: the rows of two scans could not be compared.
  */
 const UNLIMITED = `
   set statement_timeout = 0;
@@ -241,11 +252,7 @@ const UNLIMITED = `
   set jit = off;
   set synchronize_seqscans = off;
   set max_parallel_workers_per_gather = 0;
-  set timezone = 'UTC';
-  set datestyle = 'ISO';
-  set intervalstyle = 'postgres';
-  set bytea_output = 'hex';
-  set extra_float_digits = 1`
+  ${FORM_OF_VALUES}`
 
 /** An open connection outside of the pool without time limits, for reading or loading whole tables. */
 export async function openUnlimitedSession(db: Knex, purpose: string): Promise<pg.Client> {
