@@ -60,12 +60,14 @@ export const IMPORT_LIMITS = {
   itemDays: 30,
   /** Days for which a follower of an old account gets public posts without confirming the contact. */
   claimDays: 400,
-  /** Entries of a zip of photos. */
+  /** Entries of a zip of photos, and photos that an archive names: their names are kept in memory. */
   photoEntries: 50_000,
   /** Years for which a move is announced to pods that do not answer. */
   announceYears: 5,
   /** Hours over which the pods of the second wave are spread. */
   secondWaveHours: 24,
+  /** Hosts of an archive to which its move is announced at once. The network has some thousand pods. */
+  announcedHosts: 10_000,
   /** Refusals of a pod after which the announcement to it ends. */
   announceAttempts: 10,
 } as const

@@ -19,6 +19,7 @@ import { checkArchive } from '../../../src/federation/archives/imports/check-arc
 import { retryItems } from '../../../src/federation/archives/imports/retry-items.js'
 import { runImport } from '../../../src/federation/archives/imports/run-import.js'
 import { cancelImport, pauseImport } from '../../../src/federation/archives/imports/stop-import.js'
+import { IMPORT_LIMITS } from '../../../src/federation/archives/limits.js'
 import { sendDueAnnouncements } from '../../../src/federation/archives/moves/send-announcements.js'
 import { openPlainFile } from '../../../src/federation/archives/reading/archive-file.js'
 import { readPhotoOfZip } from '../../../src/federation/archives/reading/archive-photos.js'
@@ -869,6 +870,27 @@ describe('the announcement of a move', () => {
   })
 })
 
+it('an archive that names too many hosts is announced at once to the first of them, to the others with all pods', async () => {
+  await addRecordingPod(pod.fakePods, pod, 'first.example:3000')
+  await addRecordingPod(pod.fakePods, pod, 'last.example:3000')
+  const invented = Array.from({ length: IMPORT_LIMITS.announcedHosts }, (_, index) => `https://h${index}.example`)
+  const post = archivedPost(postBy(old, { text: 'Public' }), {
+    subscribed_pods_uris: ['https://first.example:3000', ...invented, 'https://last.example:3000'],
+  })
+  await importAll(archiveOf(old, { user: { posts: [post] } }))
+
+  const announcements = await pod
+    .db('migrationAnnouncements')
+    .join('pods', 'pods.id', 'podId')
+    .whereIn('host', ['first.example', 'last.example'])
+    .orderBy('host')
+    .select('host', 'wave')
+  expect(announcements).toEqual([
+    { host: 'first.example', wave: 1 },
+    { host: 'last.example', wave: 2 },
+  ])
+})
+
 it('a Friendica pod gets the announcement that is signed by the old key, every other pod the usual one', async () => {
   const friendica = await addRecordingPod(pod.fakePods, pod, 'friendica.example:3000', { software: 'friendica' })
   const diaspora = await addRecordingPod(pod.fakePods, pod, 'diaspora.example:3000', { software: 'diaspora' })
@@ -1184,6 +1206,16 @@ describe('an archive is refused', () => {
     await expect(begin(archiveOf(old, { user: { contacts } }))).rejects.toMatchObject({ fault: 'too_many' })
     expect(await pod.rows('imports', 'account_migrations', 'contacts')).toEqual([0, 0, 0])
     expect(pod.fakePods.requests.filter((request) => request.startsWith('many.example'))).toEqual([])
+  })
+
+  it('if its posts name more photos than a zip may have, also in one post', async () => {
+    const photos = Array.from({ length: IMPORT_LIMITS.photoEntries + 1 }, (_, index) => ({
+      entity_data: { remote_photo_name: `${index}.png` },
+    }))
+    const posts = (some: readonly unknown[]) => archiveOf(old, { user: { posts: [{ entity_data: { photos: some } }] } })
+    await expect(begin(posts(photos))).rejects.toMatchObject({ fault: 'too_many' })
+    expect(await pod.rows('imports')).toEqual([0])
+    expect((await begin(posts(photos.slice(1)))).counts.photos).toMatchObject({ found: IMPORT_LIMITS.photoEntries })
   })
 
   it('if the zip of photos is damaged', async () => {

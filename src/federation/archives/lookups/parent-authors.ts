@@ -1,4 +1,6 @@
 import { parseAddress } from '../../../protocol/address.js'
+import { isGuid } from '../../../protocol/values.js'
+import { IMPORT_LIMITS } from '../limits.js'
 import { readMembers } from '../reading/archive-owner.js'
 import { spooledBatches } from '../reading/spool-archive.js'
 
@@ -14,7 +16,8 @@ export async function readParentAuthors(folder: string): Promise<ReadonlyMap<str
       const address = typeof author === 'string' ? parseAddress(author) : undefined
       if (address === undefined) continue
       const pollGuid = readMembers(readMembers(poll)?.['entity_data'])?.['guid']
-      for (const each of [guid, pollGuid]) if (typeof each === 'string') authors.set(each, address)
+      for (const each of [guid, pollGuid]) if (typeof each === 'string' && isGuid(each)) authors.set(each, address)
+      if (authors.size >= IMPORT_LIMITS.posts) return authors
     }
   }
   return authors

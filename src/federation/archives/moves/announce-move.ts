@@ -63,18 +63,22 @@ interface NamedHosts {
   readonly pods: Map<string, URL>
 }
 
+/** A hostile archive names millions of hosts: those after the limit are left out. */
 async function readHosts(archive: ArchiveOfMove, folder: string): Promise<NamedHosts> {
   const hosts: NamedHosts = { people: new Map(), pods: new Map() }
+  const add = (found: Map<string, URL>, url: URL) => {
+    const isOther = !isThisPod(archive.services.config, parsePodHost(url))
+    if (isOther && found.size < IMPORT_LIMITS.announcedHosts) found.set(url.host, url)
+  }
   const addPerson = (value: unknown) => {
     const address = typeof value === 'string' ? parseAddress(value) : undefined
     const url = address === undefined ? undefined : parseHomeUrl(address)
-    if (url !== undefined && !isThisPod(archive.services.config, parsePodHost(url))) hosts.people.set(url.host, url)
+    if (url !== undefined) add(hosts.people, url)
   }
   const addPod = (value: unknown) => {
     if (typeof value !== 'string' || !isUrl(value)) return
     const url = new URL(value)
-    const isWeb = url.protocol === 'https:' || url.protocol === 'http:'
-    if (isWeb && !isThisPod(archive.services.config, parsePodHost(url))) hosts.pods.set(url.host, url)
+    if (url.protocol === 'https:' || url.protocol === 'http:') add(hosts.pods, url)
   }
   const forEachItem = async (list: SpooledList, use: (value: unknown) => void) => {
     for await (const { items } of spooledBatches(folder, list)) {

@@ -6,6 +6,7 @@ import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import { parsePart, type SplitPlan, splitJson } from '../../../protocol/archives/json-splitter.js'
 import { IMPORT_LIMITS } from '../limits.js'
 import type { ArchiveFile } from './archive-file.js'
+import { readMembers } from './archive-owner.js'
 import { openArchiveFile } from './open-archive-file.js'
 
 /** The lists of an archive. Comments are apart from likes and votes, because these may belong to them. */
@@ -212,6 +213,8 @@ interface SpoolFile {
   readonly handle: FileHandle
   pending: string
   count: number
+  /** Photos of the items. */
+  photos: number
   /** What is written, and what is pending. */
   bytes: number
 }
@@ -240,6 +243,7 @@ class Spool {
         const file = await this.#file(name)
         file.pending = ''
         file.count = 0
+        file.photos = 0
         file.bytes = 0
         await file.handle.truncate()
       }
@@ -262,6 +266,7 @@ class Spool {
     file.pending += line
     file.bytes += Buffer.byteLength(line)
     file.count += 1
+    file.photos += countPhotos(list, value)
     this.#checkCounts()
     if (file.pending.length > PENDING_CHARACTERS) await flushFile(file)
   }
@@ -290,15 +295,25 @@ class Spool {
     const count = (list: SpooledList) => this.#files.get(list)?.count ?? 0
     requireMax('posts', count('posts'), IMPORT_LIMITS.posts)
     requireMax('contacts', count('contacts'), IMPORT_LIMITS.contacts)
-    let items = 0
-    for (const each of this.#files.values()) items += each.count
+    let [items, photos] = [0, 0]
+    for (const each of this.#files.values()) {
+      items += each.count
+      photos += each.photos
+    }
     requireMax('items', items, IMPORT_LIMITS.items)
+    requireMax('photos', photos, IMPORT_LIMITS.photoEntries)
   }
 
   async #file(list: SpooledList): Promise<SpoolFile> {
     const openFile = this.#files.get(list)
     if (openFile !== undefined) return openFile
-    const file = { handle: await open(join(this.#folder, list), 'a', 0o600), pending: '', count: 0, bytes: 0 }
+    const file = {
+      handle: await open(join(this.#folder, list), 'a', 0o600),
+      pending: '',
+      count: 0,
+      photos: 0,
+      bytes: 0,
+    }
     this.#files.set(list, file)
     return file
   }
@@ -311,6 +326,13 @@ function requireMax(items: string, count: number, max: number): void {
 async function flushFile(file: SpoolFile): Promise<void> {
   if (file.pending !== '') await file.handle.appendFile(file.pending)
   file.pending = ''
+}
+
+/** One item may name tens of thousands of photos, and their names are kept in memory. */
+function countPhotos(list: SpooledList, value: unknown): number {
+  if (list === 'photos') return 1
+  const photos = list === 'posts' ? readMembers(readMembers(value)?.['entity_data'])?.['photos'] : undefined
+  return Array.isArray(photos) ? photos.length : 0
 }
 
 function isComment(value: unknown): boolean {
