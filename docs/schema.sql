@@ -753,6 +753,7 @@ create table imports (
   attempts smallint default 0 not null,
   retry_at timestamp(3) with time zone,
   retries smallint default 0 not null,
+  fetched_bytes bigint default 0 not null,
   constraint imports_pkey PRIMARY KEY (id),
   constraint imports_state_check CHECK ((state = ANY (ARRAY['running'::text, 'paused'::text, 'done'::text, 'failed'::text, 'cancelled'::text]))),
   constraint imports_uid_key UNIQUE (uid),

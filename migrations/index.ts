@@ -140,4 +140,5 @@ export const migrations: ReadonlyMap<string, () => Promise<Migration>> = new Map
   ['0245-unproven-moves', async () => (await import('./0245-unproven-moves.js')).unprovenMoves],
   ['0250-several-locks', async () => (await import('./0250-several-locks.js')).severalLocks],
   ['0251-people-of-pod', async () => (await import('./0251-people-of-pod.js')).peopleOfPod],
+  ['0265-fetched-photos', async () => (await import('./0265-fetched-photos.js')).fetchedPhotos],
 ])

@@ -274,7 +274,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     checkDays: 'the start is refused: the archive has to be uploaded again',
     identityAttempts: 'the account counts as unproven',
     partBytes: '413',
-    keptFreeBytes: 'the upload is refused: 507; a check fails: `no_space`',
+    keptFreeBytes: 'the upload is refused: 507; a check or an import of photos fails: `no_space`',
     writingSeconds: 'another request may write to the file',
   },
   ARCHIVE_READ_LIMITS: {

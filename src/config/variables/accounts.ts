@@ -77,7 +77,7 @@ export const ACCOUNT_VARIABLES = {
   IMPORT_BYTES: setting(number(2 ** 20, 2 ** 36, 512 * 2 ** 20, 'bytes'), 'Maximum bytes of an imported archive'),
   IMPORT_PHOTO_BYTES: setting(
     number(2 ** 20, 2 ** 40, 5 * 2 ** 30, 'bytes'),
-    'Maximum bytes of the zip of the photos of an imported archive',
+    'Maximum bytes of the zip of the photos of an imported archive, and of the photos that the import fetches from the old pod',
   ),
   IMPORT_TOTAL_BYTES: setting(
     number(2 ** 20, 2 ** 50, 20 * 2 ** 30, 'bytes'),

@@ -48,7 +48,7 @@ export const IMPORT_LIMITS = {
   identityMinutes: 10,
   /** Bytes of a part of an uploaded file. */
   partBytes: 8 * 1024 ** 2,
-  /** Bytes of the disk that uploads and the lists of their archives leave free. */
+  /** Bytes of the disk that uploads, the lists of their archives and imported photos leave free. */
   keptFreeBytes: 1024 ** 3,
   /** Seconds for which a request that writes a part of an upload keeps others from writing to it. */
   writingSeconds: 60,

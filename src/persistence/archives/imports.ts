@@ -58,6 +58,8 @@ export interface ArchiveImport {
   readonly phase: string
   readonly lines: number
   readonly counts: ImportCounts
+  /** Bytes of all sizes of the photos that were fetched from the old pod. */
+  readonly fetchedBytes: number
   /** How often items were tried again after the end. */
   readonly retries: number
   /** Attempts since the last progress, the current one included. */
@@ -67,7 +69,10 @@ export interface ArchiveImport {
   readonly finishedAt: Date | null
 }
 
-type NewImport = Omit<ArchiveImport, 'id' | 'state' | 'lines' | 'retries' | 'attempts' | 'error' | 'finishedAt'>
+type NewImport = Omit<
+  ArchiveImport,
+  'id' | 'state' | 'lines' | 'fetchedBytes' | 'retries' | 'attempts' | 'error' | 'finishedAt'
+>
 
 /** Stores an import; undefined: another one of the account is not finished. */
 export async function insertArchiveImport(
@@ -188,13 +193,15 @@ export async function insertItemOutcomes(
 export async function saveImportProgress(
   transaction: Knex.Transaction,
   id: number,
-  { phase, lines, counts }: Pick<ArchiveImport, 'phase' | 'lines' | 'counts'>,
+  progress: Pick<ArchiveImport, 'phase' | 'lines' | 'counts' | 'fetchedBytes'>,
 ): Promise<boolean> {
+  const { phase, lines, counts, fetchedBytes } = progress
   const rowCount = await transaction('imports')
     .where({ id, state: 'running' })
     .update({
       phase,
       lines,
+      fetchedBytes,
       counts: JSON.stringify(counts),
       aliveAt: transaction.fn.now(),
       attempts: transaction.raw('case when phase = ? and lines = ? then attempts else 1 end', [phase, lines]),

@@ -489,7 +489,7 @@ describe('an import that is stopped', () => {
   it('does not store a batch that ends after the pause', async () => {
     const { id, uid } = await begin(fullArchive().archive)
     await pauseImport(pod, { userId: al.userId, uid }, 'paused')
-    const progress = { phase: 'contacts', lines: 1, counts: {} }
+    const progress = { phase: 'contacts', lines: 1, counts: {}, fetchedBytes: 0 }
     expect(await pod.db.transaction((transaction) => saveImportProgress(transaction, id, progress))).toBe(false)
     await expect(pauseImport(pod, { userId: bob.userId, uid }, 'running')).rejects.toMatchObject({
       reason: 'import_not_found',
@@ -779,6 +779,45 @@ describe('the photos of an archive', () => {
       { name: 'old-2.png', remotePath: 'https://pictures.example/uploads/images/' },
     ])
     expect(pod.fakePods.requests.filter((request) => request.endsWith('/old-2.png'))).toEqual([])
+  })
+
+  it('are fetched up to the bytes that a zip may have, over all attempts together', async () => {
+    const picture = await twoColours().png().toBuffer()
+    const entities = ['a.png', 'b.png', 'c.png'].map((name) => {
+      pod.fakePods.script(`old.example/uploads/images/${name}`, (_request, response) => void response.end(picture))
+      return photoBy(old, { remote_photo_path: 'https://old.example/uploads/images/', remote_photo_name: name })
+    })
+    const archive = archiveOf(old, { user: { posts: [archivedPost(postBy(old, { photos: entities }))] } })
+    const { id } = await begin(archive)
+    const run = (config: Partial<FederationPod['config']>, signal = forever) =>
+      runImport({ ...pod, config: { ...pod.config, ...config } }, id, {
+        signal,
+        makePicture: makeImportedPicture,
+        reportProgress: ({ section }) => section === 'photos' && stop.abort(),
+      })
+    const stop = new AbortController()
+    const requests = () => pod.fakePods.requests.filter((request) => /old.example.*[abc].png$/.test(request)).length
+
+    await expect(run({}, stop.signal)).rejects.toThrow()
+    const { fetchedBytes } = await pod.db('imports').where({ id }).first()
+    expect([requests(), fetchedBytes > picture.length]).toEqual([1, true])
+    await run({ importPhotoBytes: fetchedBytes + 1 })
+    expect(requests()).toBe(2)
+    const done = await findArchiveImport(pod.db, { id })
+    expect(counts(done ?? { counts: {} }, 'photos')).toEqual({ imported: 2, skipped: 0, photo_file_missing: 1 })
+  })
+
+  it('are not stored if the disk would be full', async () => {
+    const photo = photoBy(old, { remote_photo_path: 'https://old.example/', remote_photo_name: 'large.png' })
+    const { id } = await begin(archiveOf(old, { user: { posts: [archivedPost(postBy(old, { photos: [photo] }))] } }))
+    const full = { ...pod, config: { ...pod.config, photoBytes: 2 ** 52 } }
+    const run = runImport(full, id, { signal: forever, makePicture: makeImportedPicture })
+    await expect(run).rejects.toMatchObject({ fault: 'no_space' })
+    expect(await pod.db('imports').where({ id }).first('state', 'error')).toEqual({
+      state: 'failed',
+      error: 'no_space',
+    })
+    expect(pod.fakePods.requests.filter((request) => request.endsWith('/large.png'))).toEqual([])
   })
 
   it('are announced one by one', async () => {

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { newGuid } from '../../../domain/new-guid.js'
+import { hasSpaceFor, readFolderSpace } from '../../../domain/operations/storage.js'
 import { importedPhotoName, PICTURE_ENDING } from '../../../domain/photos/imported-photos.js'
 import {
   listPhotoFiles,
@@ -19,6 +20,8 @@ import {
 import { type ItemOutcome, listImportedPhotoNames } from '../../../persistence/archives/imports.js'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { Person } from '../../../persistence/models/person.js'
+import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
+import { IMPORT_LIMITS } from '../limits.js'
 import { openPhotoFetches, type PhotoFetches } from '../lookups/fetch-photos.js'
 import { isOwner } from '../owner.js'
 import type { ArchiveFile } from '../reading/archive-file.js'
@@ -35,8 +38,10 @@ interface PhotosWork {
   readonly profile: Readonly<Record<string, unknown>>
   /** Entries of the zip that are done. */
   readonly fromEntry: number
+  /** Bytes of the photos that earlier attempts have fetched. */
+  readonly fetchedBytes: number
   readonly makePicture: MakePicture
-  save(entries: number, outcomes: readonly ItemOutcome[]): Promise<void>
+  save(entries: number, outcomes: readonly ItemOutcome[], fetchedBytes: number): Promise<void>
   reportProgress(done: number): void
   /** Called after each photo. */
   passTurn(): Promise<void>
@@ -53,21 +58,20 @@ export async function importPhotos(context: ImportContext, work: PhotosWork): Pr
   const { services, user, signal } = context
   const names = await readPhotoNames(work, work.profile)
   const { guid } = await Person.query(services.db).findById(user.personId).throwIfNotFound()
-  let done = 0
+  let [done, fetchedBytes] = [0, work.fetchedBytes]
   const seenNames = new Set<string>()
-  const importPhoto = async (name: string, store: () => Promise<PhotoOutcome>) => {
+  const importPhoto = async (name: string, store: () => Promise<StoredPhoto>, isFetched: boolean) => {
     seenNames.add(name)
     done += 1
     if (done <= work.fromEntry) return
     signal.throwIfAborted()
-    const outcome = { section: 'photos', position: done, ref: name } as const
-    const storedOutcome = await store()
+    const { outcome, reason, bytes } = await store()
+    if (isFetched) fetchedBytes += bytes
     try {
-      await work.save(done, [{ ...outcome, ...storedOutcome }])
+      await work.save(done, [{ section: 'photos', position: done, ref: name, outcome, reason }], fetchedBytes)
     } catch (error) {
       // The import was cancelled or is repeated: a file without an item must not stay.
-      if (storedOutcome.outcome === 'imported')
-        await services.pictures.delete(listPhotoFiles(importedPhotoName(guid, name)))
+      if (outcome === 'imported') await services.pictures.delete(listPhotoFiles(importedPhotoName(guid, name)))
       throw error
     }
     work.reportProgress(done)
@@ -75,7 +79,7 @@ export async function importPhotos(context: ImportContext, work: PhotosWork): Pr
   }
   if (work.file !== undefined) {
     await readPhotosZip(work.file, names, (entry) =>
-      importPhoto(entry.name, () => storeEntry(context, work.makePicture, entry, guid)),
+      importPhoto(entry.name, () => storeEntry(context, work.makePicture, entry, guid), false),
     )
   }
   const fetches = await openPhotoFetches(services, {
@@ -85,7 +89,9 @@ export async function importPhotos(context: ImportContext, work: PhotosWork): Pr
   })
   for (const name of names) {
     if (seenNames.has(name)) continue
-    await importPhoto(name, () => storeFetched(context, work.makePicture, { name, personGuid: guid, fetches }))
+    const mayFetch = () => fetchedBytes < services.config.importPhotoBytes
+    const photo = { name, personGuid: guid, fetches, mayFetch }
+    await importPhoto(name, () => storeFetched(context, work.makePicture, photo), true)
   }
 }
 
@@ -93,28 +99,47 @@ function maxPhotoBytes({ config }: ImportContext['services']): number {
   return config.photoBytes * TIMES_UPLOAD
 }
 
-type PhotoOutcome = Pick<ItemOutcome, 'outcome' | 'reason'>
+/** The disk keeps free space, whatever an archive or the old pod sends. A store on other machines has its own limits. */
+async function requireSpace({ config, pictures }: ImportContext['services'], bytes: number): Promise<void> {
+  if (pictures.kind !== 'folder') return
+  if (hasSpaceFor(await readFolderSpace(config.uploadsDir), bytes, IMPORT_LIMITS.keptFreeBytes)) return
+  throw new ArchiveError('no_space', 'The disk has no space for the photos of the archive.')
+}
+
+interface StoredPhoto extends Pick<ItemOutcome, 'outcome' | 'reason'> {
+  /** Of all sizes that were stored. */
+  readonly bytes: number
+}
 
 async function storeEntry(
   { services }: ImportContext,
   makePicture: MakePicture,
   entry: ZipEntry,
   personGuid: string,
-): Promise<PhotoOutcome> {
+): Promise<StoredPhoto> {
   const name = importedPhotoName(personGuid, entry.name)
   if (!PICTURE_ENDING.test(entry.name) || entry.bytes > maxPhotoBytes(services)) return UNUSABLE
   if ((await services.pictures.find(name)) !== undefined) return THERE
+  await requireSpace(services, entry.bytes)
   return storePicture(services, makePicture, name, () => readPhotoOfZip(entry))
+}
+
+interface FetchedPhoto {
+  readonly name: string
+  readonly personGuid: string
+  readonly fetches: PhotoFetches
+  mayFetch(): boolean
 }
 
 async function storeFetched(
   { services, signal }: ImportContext,
   makePicture: MakePicture,
-  { name: oldName, personGuid, fetches }: { name: string; personGuid: string; fetches: PhotoFetches },
-): Promise<PhotoOutcome> {
+  { name: oldName, personGuid, fetches, mayFetch }: FetchedPhoto,
+): Promise<StoredPhoto> {
   const name = importedPhotoName(personGuid, oldName)
   if ((await services.pictures.find(name)) !== undefined) return THERE
-  if (!PICTURE_ENDING.test(oldName)) return MISSING
+  if (!PICTURE_ENDING.test(oldName) || !mayFetch()) return MISSING
+  await requireSpace(services, maxPhotoBytes(services))
   const bytes = await fetches.fetch(oldName, signal)
   if (bytes === undefined) return MISSING
   return storePicture(services, makePicture, name, async () => bytes)
@@ -125,23 +150,24 @@ async function storePicture(
   makePicture: MakePicture,
   name: string,
   read: () => Promise<Buffer>,
-): Promise<PhotoOutcome> {
+): Promise<StoredPhoto> {
   try {
     const { files } = await makePicture(await read())
     const preparedPictures = await services.pictures.prepare(
       new Map([...files].map(([prefix, picture]) => [`${prefix}${name}`, picture])),
     )
     await preparedPictures.publish()
-    return { outcome: 'imported', reason: null }
+    const bytes = [...files.values()].reduce((sum, { length }) => sum + length, 0)
+    return { outcome: 'imported', reason: null, bytes }
   } catch (error) {
     if (error instanceof Refusal) return UNUSABLE
     throw error
   }
 }
 
-const THERE: PhotoOutcome = { outcome: 'already_there', reason: null }
-const MISSING: PhotoOutcome = { outcome: 'refused', reason: 'photo_file_missing' }
-const UNUSABLE: PhotoOutcome = { outcome: 'refused', reason: 'photo_unusable' }
+const THERE: StoredPhoto = { outcome: 'already_there', reason: null, bytes: 0 }
+const MISSING: StoredPhoto = { outcome: 'refused', reason: 'photo_file_missing', bytes: 0 }
+const UNUSABLE: StoredPhoto = { outcome: 'refused', reason: 'photo_unusable', bytes: 0 }
 
 /**
  * Lets the photos of the account point to the stored files; also photos that were imported before their files. `shouldAnnounce`: the account

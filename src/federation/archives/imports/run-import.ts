@@ -201,6 +201,7 @@ class ImportRun {
   readonly #endOfTurn: number
   #context: ImportContext
   #counts: ImportCounts
+  #fetchedBytes: number
 
   constructor(context: ImportContext, claimed: ArchiveImport, options: RunOptions) {
     this.#context = context
@@ -208,6 +209,7 @@ class ImportRun {
     this.#import = claimed
     this.#options = options
     this.#counts = claimed.counts
+    this.#fetchedBytes = claimed.fetchedBytes
     this.#loadPause = openLoadPause(context.services.jobs)
     this.#endOfTurn = performance.now() + (options.turnMs ?? Number.POSITIVE_INFINITY)
   }
@@ -289,7 +291,8 @@ class ImportRun {
     outcomes: readonly ItemOutcome[],
   ): Promise<ImportCounts> {
     const counts = addOutcomes(this.#counts, await insertItemOutcomes(transaction, this.#import.id, outcomes))
-    if (!(await saveImportProgress(transaction, this.#import.id, { phase, lines, counts }))) throw new ImportStopped()
+    const progress = { phase, lines, counts, fetchedBytes: this.#fetchedBytes }
+    if (!(await saveImportProgress(transaction, this.#import.id, progress))) throw new ImportStopped()
     return counts
   }
 
@@ -330,7 +333,11 @@ class ImportRun {
       profile: Object(header['profile']),
       fromEntry: phase === 'photos' ? lines : 0,
       makePicture: this.#options.makePicture,
-      save: (entries, outcomes) => this.#saveInOwnTransaction('photos', entries, outcomes),
+      fetchedBytes: this.#fetchedBytes,
+      save: (entries, outcomes, fetchedBytes) => {
+        this.#fetchedBytes = fetchedBytes
+        return this.#saveInOwnTransaction('photos', entries, outcomes)
+      },
       passTurn: () => this.#passTurn(),
       reportProgress: (done) => this.#options.reportProgress?.({ section: 'photos', done, total: undefined }),
     })
