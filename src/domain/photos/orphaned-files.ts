@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { findImportingPeople } from '../../persistence/archives/imports.js'
 import { isBackupRunning } from '../../persistence/operations/backup-runs.js'
 import { findPictureCount, type PictureCount, savePictureCount } from '../../persistence/photos/picture-counts.js'
 import type { ListedPicture, PictureStorage } from '../../persistence/photos/picture-storage.js'
@@ -9,7 +10,7 @@ import { listPhotoFiles } from './photos.js'
 
 interface FileGroup {
   readonly files: readonly ListedPicture[]
-  /** Files that belong to no photo. */
+  /** Files that belong to no photo, and to no account whose import is not finished. */
   readonly orphans: readonly ListedPicture[]
 }
 
@@ -25,12 +26,14 @@ export async function* readFiles(
     const files = await pictures.list(after)
     const last = files.at(-1)
     if (last === undefined) return
+    const importers = await findImportingPeople(db)
     const names = [...new Set(files.map(({ name }) => photoNameOf(name)))]
     const storedNames = new Set<string>([
       ...(await db('photos').whereIn('name', names).pluck('name')),
       ...(await db('moved_photo_files').whereIn('name', names).whereNull('deletedAt').pluck('name')),
     ])
-    yield { files, orphans: files.filter(({ name }) => !storedNames.has(photoNameOf(name))) }
+    const isStored = (name: string) => storedNames.has(name) || importers.some((guid) => name.startsWith(`${guid}-`))
+    yield { files, orphans: files.filter(({ name }) => !isStored(photoNameOf(name))) }
     after = last.name
   }
 }

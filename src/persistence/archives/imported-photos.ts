@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { queryRows } from '../database/database.js'
+import { queryRow, queryRows } from '../database/database.js'
 
 /** A photo of an archive whose file this pod has stored. */
 export interface PlacedPhoto {
@@ -8,6 +8,26 @@ export interface PlacedPhoto {
   readonly name: string
   /** Bytes of all sizes. */
   readonly bytes: number
+}
+
+/** Whether an account had a photo before this import: in a post, as a picture of its own, or by another import. */
+export async function hadPhotoBefore(
+  db: Knex,
+  importId: number,
+  photo: { readonly personId: number; readonly name: string; readonly oldName: string },
+): Promise<boolean> {
+  const { isKnown } = await queryRow<{ readonly isKnown: boolean }>(
+    db,
+    `select exists (select from photos where author_id = :personId and name = :name)
+       or exists (
+         select from imports as own join imports as other on other.user_id = own.user_id and other.id <> own.id
+         join import_items as items on items.import_id = other.id
+         where own.id = :importId and section = 'photos' and ref = :oldName and outcome in ('imported', 'already_there')
+           and other.state <> 'cancelled'
+       ) as "isKnown"`,
+    { ...photo, importId },
+  )
+  return isKnown
 }
 
 /** Turns photos of a person, which point to the old pod, into local ones. Returns the guids of public ones. */

@@ -111,6 +111,15 @@ export async function findUnfinishedImport(db: Knex, userId: number): Promise<Ar
   return db('imports').where({ userId }).whereIn('state', ['running', 'paused']).first()
 }
 
+/** Guids of people whose imports are not finished: their photos may be stored before their posts. */
+export async function findImportingPeople(db: Knex): Promise<readonly string[]> {
+  return db('imports')
+    .join('users', 'users.id', 'imports.userId')
+    .join('people', 'people.id', 'users.personId')
+    .whereIn('imports.state', ['running', 'paused'])
+    .pluck('people.guid')
+}
+
 /**
  * Claims a running import that waits for a worker, or whose worker has died or has met an error, and counts the attempt. Imports take
  * turns: the first one is that after the import `after`. Imports in `except` are left out.
@@ -247,6 +256,19 @@ export async function finishImport(
   await db('imports')
     .where({ id, state: 'running' })
     .update({ ...result, sealedKey: null })
+}
+
+/** Whether an import that is not running has no outcome of a photo: after a cancellation, or while it is paused. */
+export async function isStoppedBeforePhoto(db: Knex, importId: number, position: number): Promise<boolean> {
+  const found = await db('imports')
+    .where({ id: importId })
+    .andWhere((other) =>
+      other
+        .where({ state: 'running' })
+        .orWhereExists(db('importItems').where({ importId, section: 'photos', position }).select(db.raw('1'))),
+    )
+    .first('id')
+  return found === undefined
 }
 
 /** Old names of the photos whose files are stored, or that the import has stored itself, page by page. */

@@ -13,6 +13,8 @@ import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { setPodRule } from '../../../src/domain/moderation/pods/pod-rules.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { importedPhotoFile } from '../../../src/domain/photos/imported-photos.js'
+import { removeOrphanedFiles } from '../../../src/domain/photos/orphaned-files.js'
+import { listPhotoFiles } from '../../../src/domain/photos/photos.js'
 import { findPostIfVisible } from '../../../src/domain/posts/visible-posts.js'
 import { beginImport } from '../../../src/federation/archives/imports/begin-import.js'
 import { checkArchive } from '../../../src/federation/archives/imports/check-archive.js'
@@ -1039,6 +1041,91 @@ describe('an import that meets an error', () => {
     expect(await find(id)).toMatchObject({ phase: 'photos', lines: 1 })
     await run(id)
     expect(counts(await find(id), 'photos')).toEqual({ imported: 1, skipped: 0, photo_file_missing: 1 })
+  })
+})
+
+describe('the file of a photo', () => {
+  /** An import of a zip with one photo, and the name of its file here. */
+  async function beginWithPhoto() {
+    const zip = new yazl.ZipFile()
+    zip.addBuffer(await twoColours().png().toBuffer(), 'own.png')
+    zip.end()
+    const photos = join(folder, newGuid())
+    await writeFile(photos, zip.outputStream as Readable)
+    const name = importedPhotoFile(al.guid, 'own.png')
+    await pod.pictures.delete(listPhotoFiles(name))
+    const photo = photoBy(old, { remote_photo_name: 'own.png', remote_photo_path: 'https://gone.example/' })
+    const archive = archiveOf(old, { user: { posts: [archivedPost(postBy(old, { photos: [photo] }))] } })
+    return { ...(await begin(archive, { photos })), name, archive, photos }
+  }
+
+  async function run(id: number, { stopAt, ...by }: Partial<FederationPod> & { readonly stopAt?: string } = {}) {
+    const stop = new AbortController()
+    const reportProgress = ({ section }: { readonly section: string }) => section === stopAt && stop.abort()
+    const options = { signal: stop.signal, reportProgress, makePicture: makeImportedPicture }
+    await runImport({ ...pod, ...by }, id, options).catch((error: Error) => error)
+    await pod.db('imports').update({ aliveAt: new Date(Date.now() - 3_600_000) })
+  }
+
+  const photosOf = async (id: number) => counts((await findArchiveImport(pod.db, { id })) as ArchiveImport, 'photos')
+
+  it('that a worker has stored before it died counts as imported, and is deleted by a cancellation', async () => {
+    const { id, uid, name } = await beginWithPhoto()
+    await pod.pictures.write(name, Buffer.from('half a picture'))
+    await run(id, { stopAt: 'photos' })
+    expect(await photosOf(id)).toEqual({ imported: 1, skipped: 0 })
+    expect((await pod.pictures.read(name))?.toString()).not.toBe('half a picture')
+    await cancelImport(pod, user(al), uid)
+    expect(await pod.pictures.find(name)).toBeUndefined()
+  })
+
+  it('that another import has stored was there before, and stays after a cancellation', async () => {
+    const first = await beginWithPhoto()
+    await run(first.id)
+    const { archive, photos } = first
+    const { id, uid } = await begin(archive, { photos, move: false })
+    await run(id, { stopAt: 'photos' })
+    expect(await photosOf(id)).toEqual({ imported: 0, skipped: 1 })
+    await cancelImport(pod, user(al), uid)
+    expect(await pod.pictures.find(first.name)).toBeDefined()
+  })
+
+  it('stays if the connection is lost while its outcome is committed', async () => {
+    const { id, name } = await beginWithPhoto()
+    let isLost = false
+    async function transaction(work: (transaction: Knex.Transaction) => Promise<unknown>) {
+      const result = await pod.db.transaction(work)
+      const isPhoto = !isLost && (await pod.db('importItems').where({ importId: id, section: 'photos' })).length > 0
+      if (!isPhoto) return result
+      isLost = true
+      throw new Error('The connection is lost.')
+    }
+    const db = new Proxy(pod.db, {
+      get: (target, key, receiver) => (key === 'transaction' ? transaction : Reflect.get(target, key, receiver)),
+    })
+    await run(id, { db })
+    expect(isLost).toBe(true)
+    await run(id)
+    expect(await photosOf(id)).toEqual({ imported: 1, skipped: 0 })
+    expect(await pod.db('photos').select('name', 'remotePath')).toEqual([{ name, remotePath: null }])
+    expect(await pod.pictures.find(name)).toBeDefined()
+  })
+
+  it('is no orphan in an unfinished import; without it, the photo stays on the old pod', async () => {
+    const { id, name } = await beginWithPhoto()
+    await run(id, { stopAt: 'photos' })
+    const now = new Date(Date.now() + 8 * 86_400_000)
+    const removeOrphans = () => removeOrphanedFiles(pod.db, pod.pictures, { now, dryRun: false, signal: forever })
+    await removeOrphans()
+    expect(await pod.pictures.find(name)).toBeDefined()
+    await pod.pictures.delete(listPhotoFiles(name))
+    await run(id)
+    expect(await pod.db('photos').select('name', 'remotePath')).toEqual([
+      { name: 'own.png', remotePath: 'https://gone.example/' },
+    ])
+    await pod.pictures.write(name, Buffer.from('x'))
+    await removeOrphans()
+    expect(await pod.pictures.find(name)).toBeUndefined()
   })
 })
 

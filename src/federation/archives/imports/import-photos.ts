@@ -11,13 +11,18 @@ import {
 import { Refusal } from '../../../domain/refusals.js'
 import { enqueueJobs, newDispatchJob } from '../../../jobs/outbox/enqueue-jobs.js'
 import {
+  hadPhotoBefore,
   insertUnplacedPhoto,
   type PlacedPhoto,
   placeImportedPhotos,
   storeUnplacedPhoto,
   type UnplacedPhoto,
 } from '../../../persistence/archives/imported-photos.js'
-import { type ItemOutcome, listImportedPhotoNames } from '../../../persistence/archives/imports.js'
+import {
+  type ItemOutcome,
+  isStoppedBeforePhoto,
+  listImportedPhotoNames,
+} from '../../../persistence/archives/imports.js'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { Person } from '../../../persistence/models/person.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
@@ -70,16 +75,24 @@ export async function importPhotos(context: ImportContext, work: PhotosWork): Pr
     try {
       await work.save(done, [{ section: 'photos', position: done, ref: name, outcome, reason }], fetchedBytes)
     } catch (error) {
-      // The import was cancelled or is repeated: a file without an item must not stay.
-      if (outcome === 'imported') await services.pictures.delete(listPhotoFiles(importedPhotoName(guid, name)))
+      if (outcome === 'imported') await deleteIfStopped(context, done, importedPhotoName(guid, name))
       throw error
     }
     work.reportProgress(done)
     await work.passTurn()
   }
+  // A worker that has died after storing the first photo of this attempt has no outcome of it: the photo is stored anew.
+  const isPresent = async (oldName: string, name: string): Promise<boolean> =>
+    (await services.pictures.find(name)) !== undefined &&
+    (done > work.fromEntry + 1 ||
+      (await hadPhotoBefore(services.db, importIdOf(context), { personId: user.personId, name, oldName })))
   if (work.file !== undefined) {
     await readPhotosZip(work.file, names, (entry) =>
-      importPhoto(entry.name, () => storeEntry(context, work.makePicture, entry, guid), false),
+      importPhoto(
+        entry.name,
+        () => storeEntry(context, work.makePicture, { entry, personGuid: guid, isPresent }),
+        false,
+      ),
     )
   }
   const fetches = await openPhotoFetches(services, {
@@ -90,8 +103,24 @@ export async function importPhotos(context: ImportContext, work: PhotosWork): Pr
   for (const name of names) {
     if (seenNames.has(name)) continue
     const mayFetch = () => fetchedBytes < services.config.importPhotoBytes
-    const photo = { name, personGuid: guid, fetches, mayFetch }
+    const photo = { name, personGuid: guid, fetches, mayFetch, isPresent }
     await importPhoto(name, () => storeFetched(context, work.makePicture, photo), true)
+  }
+}
+
+function importIdOf({ importId }: ImportContext): number {
+  if (importId === undefined) throw new Error('A check stores no photos.')
+  return importId
+}
+
+/** A file without an outcome must not stay after a cancellation. An import that continues needs the file, or stores it anew. */
+async function deleteIfStopped(context: ImportContext, position: number, name: string): Promise<void> {
+  const { services } = context
+  try {
+    if (!(await isStoppedBeforePhoto(services.db, importIdOf(context), position))) return
+    await services.pictures.delete(listPhotoFiles(name))
+  } catch (err) {
+    services.log.debug({ err, name }, 'photo of a stopped import not deleted') // the first error is thrown
   }
 }
 
@@ -111,22 +140,26 @@ interface StoredPhoto extends Pick<ItemOutcome, 'outcome' | 'reason'> {
   readonly bytes: number
 }
 
+interface PhotoPlace {
+  readonly personGuid: string
+  /** Whether the account has had the photo before. */
+  isPresent(oldName: string, name: string): Promise<boolean>
+}
+
 async function storeEntry(
   { services }: ImportContext,
   makePicture: MakePicture,
-  entry: ZipEntry,
-  personGuid: string,
+  { entry, personGuid, isPresent }: PhotoPlace & { readonly entry: ZipEntry },
 ): Promise<StoredPhoto> {
   const name = importedPhotoName(personGuid, entry.name)
   if (!PICTURE_ENDING.test(entry.name) || entry.bytes > maxPhotoBytes(services)) return UNUSABLE
-  if ((await services.pictures.find(name)) !== undefined) return THERE
+  if (await isPresent(entry.name, name)) return THERE
   await requireSpace(services, entry.bytes)
   return storePicture(services, makePicture, name, () => readPhotoOfZip(entry))
 }
 
-interface FetchedPhoto {
+interface FetchedPhoto extends PhotoPlace {
   readonly name: string
-  readonly personGuid: string
   readonly fetches: PhotoFetches
   mayFetch(): boolean
 }
@@ -134,10 +167,10 @@ interface FetchedPhoto {
 async function storeFetched(
   { services, signal }: ImportContext,
   makePicture: MakePicture,
-  { name: oldName, personGuid, fetches, mayFetch }: FetchedPhoto,
+  { name: oldName, personGuid, fetches, mayFetch, isPresent }: FetchedPhoto,
 ): Promise<StoredPhoto> {
   const name = importedPhotoName(personGuid, oldName)
-  if ((await services.pictures.find(name)) !== undefined) return THERE
+  if (await isPresent(oldName, name)) return THERE
   if (!PICTURE_ENDING.test(oldName) || !mayFetch()) return MISSING
   await requireSpace(services, maxPhotoBytes(services))
   const bytes = await fetches.fetch(oldName, signal)
@@ -185,7 +218,8 @@ export async function attachPhotos(
     const placedPhotos: PlacedPhoto[] = []
     for (const oldName of names) {
       const name = importedPhotoName(guid, oldName)
-      placedPhotos.push({ oldName, name, bytes: await countBytes(context, name) })
+      const bytes = await countBytes(context, name)
+      if (bytes > 0) placedPhotos.push({ oldName, name, bytes }) // without its file, the photo is still on the old pod
     }
     await inRequestTransaction(services, async (transaction) => {
       const placedGuids = await placeImportedPhotos(transaction, user.personId, placedPhotos)
