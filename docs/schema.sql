@@ -754,6 +754,7 @@ create table imports (
   retry_at timestamp(3) with time zone,
   retries smallint default 0 not null,
   fetched_bytes bigint default 0 not null,
+  claim_id uuid,
   constraint imports_pkey PRIMARY KEY (id),
   constraint imports_state_check CHECK ((state = ANY (ARRAY['running'::text, 'paused'::text, 'done'::text, 'failed'::text, 'cancelled'::text]))),
   constraint imports_uid_key UNIQUE (uid),

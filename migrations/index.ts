@@ -141,4 +141,5 @@ export const migrations: ReadonlyMap<string, () => Promise<Migration>> = new Map
   ['0250-several-locks', async () => (await import('./0250-several-locks.js')).severalLocks],
   ['0251-people-of-pod', async () => (await import('./0251-people-of-pod.js')).peopleOfPod],
   ['0265-fetched-photos', async () => (await import('./0265-fetched-photos.js')).fetchedPhotos],
+  ['0266-import-claims', async () => (await import('./0266-import-claims.js')).importClaims],
 ])

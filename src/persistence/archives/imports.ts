@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { queryRows } from '../database/database.js'
 import { rowsAsColumns } from '../sql/rows-as-columns.js'
@@ -64,6 +65,8 @@ export interface ArchiveImport {
   readonly retries: number
   /** Attempts since the last progress, the current one included. */
   readonly attempts: number
+  /** The claim of the worker; null: there is none. */
+  readonly claimId: string | null
   readonly error: string | null
   readonly createdAt: Date
   readonly finishedAt: Date | null
@@ -71,8 +74,11 @@ export interface ArchiveImport {
 
 type NewImport = Omit<
   ArchiveImport,
-  'id' | 'state' | 'lines' | 'fetchedBytes' | 'retries' | 'attempts' | 'error' | 'finishedAt'
+  'id' | 'state' | 'lines' | 'fetchedBytes' | 'retries' | 'attempts' | 'claimId' | 'error' | 'finishedAt'
 >
+
+/** An import as a worker has claimed it. Another worker may claim it later, and then this one changes nothing more. */
+export type ClaimedImport = Pick<ArchiveImport, 'id' | 'claimId'>
 
 /** Stores an import; undefined: another one of the account is not finished. */
 export async function insertArchiveImport(
@@ -138,9 +144,10 @@ export async function claimImport(
     readonly except?: readonly number[]
   },
 ): Promise<ArchiveImport | undefined> {
+  const claimId = randomUUID()
   const [claimedRow] = await queryRows<{ readonly id: number }>(
     db,
-    `update imports set alive_at = now(), attempts = attempts + 1
+    `update imports set alive_at = now(), attempts = attempts + 1, claim_id = ?
      where id = (
        select id from imports
        where state = 'running' and (alive_at is null or alive_at < now() - make_interval(secs => ?)) and id = coalesce(?, id)
@@ -148,9 +155,9 @@ export async function claimImport(
        order by id <= ?, id limit 1 for update skip locked
      )
      returning id`,
-    [deadAfterSeconds, id, [...except], after],
+    [claimId, deadAfterSeconds, id, [...except], after],
   )
-  return claimedRow && findArchiveImport(db, { id: claimedRow.id })
+  return claimedRow && db('imports').where({ id: claimedRow.id, claimId }).first()
 }
 
 /** Whether another import waits for a worker. */
@@ -160,17 +167,17 @@ export async function hasWaitingImport(db: Knex, id: number): Promise<boolean> {
 }
 
 /** Records a heartbeat of the worker; false: the import is to stop. */
-export async function recordImportHeartbeat(db: Knex, id: number): Promise<boolean> {
-  const rowCount = await db('imports').where({ id, state: 'running' }).update({ aliveAt: db.fn.now() })
+export async function recordImportHeartbeat(db: Knex, { id, claimId }: ClaimedImport): Promise<boolean> {
+  const rowCount = await db('imports').where({ id, claimId, state: 'running' }).update({ aliveAt: db.fn.now() })
   return rowCount > 0
 }
 
 /** Another process may continue immediately, even if the import was paused. The attempt does not count. */
-export async function releaseImport(db: Knex, id: number): Promise<void> {
+export async function releaseImport(db: Knex, { id, claimId }: ClaimedImport): Promise<void> {
   await db('imports')
-    .where({ id })
+    .where({ id, claimId })
     .whereIn('state', ['running', 'paused'])
-    .update({ aliveAt: null, attempts: db.raw('greatest(attempts - 1, 0)') })
+    .update({ aliveAt: null, claimId: null, attempts: db.raw('greatest(attempts - 1, 0)') })
 }
 
 export interface ItemOutcome {
@@ -198,15 +205,15 @@ export async function insertItemOutcomes(
   )
 }
 
-/** Stores how far an import is; false: it no longer runs. The attempts begin anew if the cursor has moved. */
+/** Stores how far an import is; false: it no longer runs, or another worker has claimed it. The attempts begin anew if the cursor has moved. */
 export async function saveImportProgress(
   transaction: Knex.Transaction,
-  id: number,
+  { id, claimId }: ClaimedImport,
   progress: Pick<ArchiveImport, 'phase' | 'lines' | 'counts' | 'fetchedBytes'>,
 ): Promise<boolean> {
   const { phase, lines, counts, fetchedBytes } = progress
   const rowCount = await transaction('imports')
-    .where({ id, state: 'running' })
+    .where({ id, claimId, state: 'running' })
     .update({
       phase,
       lines,
@@ -218,9 +225,9 @@ export async function saveImportProgress(
   return rowCount > 0
 }
 
-/** The key of the old account is not needed once the move is signed. False: the import no longer runs. */
-export async function deleteImportKey(transaction: Knex.Transaction, id: number): Promise<boolean> {
-  const rowCount = await transaction('imports').where({ id, state: 'running' }).update({ sealedKey: null })
+/** The key of the old account is not needed once the move is signed. False: as for `saveImportProgress`. */
+export async function deleteImportKey(transaction: Knex.Transaction, { id, claimId }: ClaimedImport): Promise<boolean> {
+  const rowCount = await transaction('imports').where({ id, claimId, state: 'running' }).update({ sealedKey: null })
   return rowCount > 0
 }
 
@@ -247,15 +254,16 @@ export async function cancelImportRow(transaction: Knex.Transaction, id: number,
   await transaction('importItems').where({ importId: id }).delete()
 }
 
-/** Ends a running import. */
+/** Ends a running import. False: as for `saveImportProgress`. */
 export async function finishImport(
   db: Knex,
-  id: number,
+  { id, claimId }: ClaimedImport,
   result: { readonly state: ImportState; readonly finishedAt: Date; readonly error?: string },
-): Promise<void> {
-  await db('imports')
-    .where({ id, state: 'running' })
+): Promise<boolean> {
+  const rowCount = await db('imports')
+    .where({ id, claimId, state: 'running' })
     .update({ ...result, sealedKey: null })
+  return rowCount > 0
 }
 
 /** Whether an import that is not running has no outcome of a photo: after a cancellation, or while it is paused. */

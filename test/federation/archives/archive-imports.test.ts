@@ -489,10 +489,11 @@ describe('an import that is stopped', () => {
   })
 
   it('does not store a batch that ends after the pause', async () => {
-    const { id, uid } = await begin(fullArchive().archive)
+    const claimed = await begin(fullArchive().archive)
+    const { uid } = claimed
     await pauseImport(pod, { userId: al.userId, uid }, 'paused')
     const progress = { phase: 'contacts', lines: 1, counts: {}, fetchedBytes: 0 }
-    expect(await pod.db.transaction((transaction) => saveImportProgress(transaction, id, progress))).toBe(false)
+    expect(await pod.db.transaction((transaction) => saveImportProgress(transaction, claimed, progress))).toBe(false)
     await expect(pauseImport(pod, { userId: bob.userId, uid }, 'running')).rejects.toMatchObject({
       reason: 'import_not_found',
     })
@@ -1088,6 +1089,20 @@ describe('the file of a photo', () => {
     expect(await photosOf(id)).toEqual({ imported: 0, skipped: 1 })
     await cancelImport(pod, user(al), uid)
     expect(await pod.pictures.find(first.name)).toBeDefined()
+  })
+
+  it('is left to the worker that has claimed the import meanwhile, and the cursor too', async () => {
+    const { id, name } = await beginWithPhoto()
+    const makePicture: typeof makeImportedPicture = async (bytes) => {
+      await pod.db('imports').update({ aliveAt: new Date(Date.now() - 3_600_000) })
+      await run(id, { stopAt: 'posts' })
+      return makeImportedPicture(bytes)
+    }
+    const late = runImport(pod, id, { signal: forever, makePicture })
+    await expect(late).rejects.toMatchObject({ name: 'ImportStopped' })
+    expect(await pod.db('imports').where({ id }).first()).toMatchObject({ state: 'running', phase: 'posts', lines: 1 })
+    expect(await photosOf(id)).toEqual({ imported: 1, skipped: 0 })
+    expect(await pod.pictures.find(name)).toBeDefined()
   })
 
   it('stays if the connection is lost while its outcome is committed', async () => {

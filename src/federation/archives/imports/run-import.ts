@@ -82,7 +82,7 @@ export async function runImport(
   }
   const cancellation = new AbortController()
   const heartbeat = setInterval(() => {
-    recordImportHeartbeat(services.db, archiveImport.id).then(
+    recordImportHeartbeat(services.db, archiveImport).then(
       (isRunning) => isRunning || cancellation.abort(),
       () => undefined, // an outage has its own log lines
     )
@@ -95,18 +95,19 @@ export async function runImport(
       signal: stopSignal,
     })
     await run.run()
-    await finishImport(services.db, archiveImport.id, { state: 'done', finishedAt: services.now() })
+    const result = { state: 'done', finishedAt: services.now() } as const
+    if (!(await finishImport(services.db, archiveImport, result))) throw new ImportStopped()
     await keepForRetry(services, archiveImport, 0)
     await deleteOldLookups(services.db, services.now())
     services.log.info({ import: archiveImport.id, from: archiveImport.oldAddress }, 'archive imported')
     return run.finished()
   } catch (error) {
     if (error instanceof TurnOver) {
-      await releaseImport(services.db, archiveImport.id)
+      await releaseImport(services.db, archiveImport)
       return archiveImport
     }
     const isStopped = stopSignal.aborted || error instanceof ImportStopped
-    await (isStopped ? releaseImport(services.db, archiveImport.id) : endAttempt(services, archiveImport, error)).catch(
+    await (isStopped ? releaseImport(services.db, archiveImport) : endAttempt(services, archiveImport, error)).catch(
       (err: unknown) => {
         services.log.warn({ err, import: archiveImport.id }, 'archive import not updated after an error')
       },
@@ -131,7 +132,7 @@ async function claimImportHere(
     const claimed = await claimImport(services.db, claim)
     if (claimed === undefined || (await hasFolder(services, claimed))) return claimed
     if (services.now().getTime() - claimed.createdAt.getTime() > IMPORT_LIMITS.uploadDays * DAY_MS) return claimed
-    await releaseImport(services.db, claimed.id)
+    await releaseImport(services.db, claimed)
     services.log.debug({ import: claimed.id }, 'archive of an import is on another machine')
     elsewhere.push(claimed.id)
   }
@@ -146,7 +147,7 @@ async function hasFolder(services: Services, claimed: ArchiveImport): Promise<bo
   }
 }
 
-/** The import was paused or cancelled; what the transaction has done is undone. */
+/** The import was paused or cancelled, or another worker has claimed it; what the transaction has done is undone. */
 class ImportStopped extends Error {
   override name = 'ImportStopped'
 }
@@ -177,15 +178,11 @@ async function endAttempt(services: Services, claimed: ArchiveImport, error: unk
   if (attempts >= IMPORT_LIMITS.attempts) await failImport(services, claimed, CRASHED, error)
 }
 
-async function failImport(
-  services: Services,
-  { id, uid }: ArchiveImport,
-  reason: string,
-  err?: unknown,
-): Promise<void> {
-  services.log.error({ err, import: id, reason }, 'archive import failed')
-  await finishImport(services.db, id, { state: 'failed', finishedAt: services.now(), error: reason })
-  await deleteSpool(importFolder(services, { uid }))
+async function failImport(services: Services, claimed: ArchiveImport, reason: string, err?: unknown): Promise<void> {
+  const result = { state: 'failed', finishedAt: services.now(), error: reason } as const
+  if (!(await finishImport(services.db, claimed, result))) return // paused, cancelled or of another worker
+  services.log.error({ err, import: claimed.id, reason }, 'archive import failed')
+  await deleteSpool(importFolder(services, claimed))
 }
 
 interface Phase {
@@ -292,7 +289,7 @@ class ImportRun {
   ): Promise<ImportCounts> {
     const counts = addOutcomes(this.#counts, await insertItemOutcomes(transaction, this.#import.id, outcomes))
     const progress = { phase, lines, counts, fetchedBytes: this.#fetchedBytes }
-    if (!(await saveImportProgress(transaction, this.#import.id, progress))) throw new ImportStopped()
+    if (!(await saveImportProgress(transaction, this.#import, progress))) throw new ImportStopped()
     return counts
   }
 
@@ -317,7 +314,7 @@ class ImportRun {
       const now = this.#services.now()
       await applyEarlierMoves(services, transaction, earlier, { newPersonId, announceUntil, now })
       await applyMove(services, transaction, { ...move, oldKey }, now)
-      if (!(await deleteImportKey(transaction, this.#import.id))) throw new ImportStopped()
+      if (!(await deleteImportKey(transaction, this.#import))) throw new ImportStopped()
       await deleteChanges(transaction, this.#import.id)
       return counts
     })

@@ -58,12 +58,11 @@ export async function cancelImport(services: Services, user: ImportingUser, uid:
   await deleteSpool(importFolder(services, { uid }))
 }
 
-/** Undoes the changes of an import that fails before the move. */
-export async function undoImport(
-  services: Services,
-  { id, userId }: Pick<ArchiveImport, 'id' | 'userId'>,
-): Promise<void> {
+/** Undoes the changes of an import that fails before the move, unless another worker has claimed it. */
+export async function undoImport(services: Services, { id, uid, userId, claimId }: ArchiveImport): Promise<void> {
   const files = await inRequestTransaction(services, async (transaction) => {
+    const lockedImport = await lockArchiveImport(transaction, { userId, uid })
+    if (lockedImport?.state !== 'running' || lockedImport.claimId !== claimId) return []
     const { personId } = await User.query(transaction).findById(userId).throwIfNotFound()
     return undoAll(transaction, { userId, personId }, id)
   })
