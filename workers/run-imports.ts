@@ -2,7 +2,8 @@ import { retryItems } from '../src/federation/archives/imports/retry-items.js'
 import { runImport } from '../src/federation/archives/imports/run-import.js'
 import { IMPORT_LIMITS } from '../src/federation/archives/limits.js'
 import { sendDueAnnouncements } from '../src/federation/archives/moves/send-announcements.js'
-import { checkUploads, deleteExpiredUploads } from '../src/federation/archives/uploads/check-uploads.js'
+import { checkUploads } from '../src/federation/archives/uploads/check-uploads.js'
+import { deleteExpiredUploads, deleteLeftLists } from '../src/federation/archives/uploads/delete-expired.js'
 import type { Services } from '../src/services/services.js'
 import { makeImportedPicture } from './handlers/make-imported-picture.js'
 import { runPeriodically } from './run-periodically.js'
@@ -36,6 +37,7 @@ async function checkArchives(services: Services, stopping: AbortSignal): Promise
   try {
     await checkUploads(services, stopping)
     await deleteExpiredUploads(services)
+    await deleteLeftLists(services)
   } catch (err) {
     services.log.debug({ err }, 'checks of archives interrupted')
   }

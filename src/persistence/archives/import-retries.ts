@@ -22,22 +22,33 @@ export async function findRetriedItems(db: Knex, importId: number): Promise<Retr
   return sections
 }
 
+/** Imports whose items are due, the first one first. */
+export async function findDueRetries(
+  db: Knex,
+  now: Date,
+): Promise<readonly (Pick<ArchiveImport, 'id' | 'uid'> & { readonly retryAt: Date })[]> {
+  return db('imports')
+    .where({ state: 'done' })
+    .where('retryAt', '<=', now)
+    .orderBy('retryAt')
+    .select('id', 'uid', 'retryAt')
+}
+
 /** Claims an import whose items are due: the next attempt is `leaseHours` later, also if this one fails. */
 export async function claimRetry(
   db: Knex,
+  id: number,
   { now, leaseHours }: { readonly now: Date; readonly leaseHours: number },
 ): Promise<ArchiveImport | undefined> {
-  const [claimedRow] = await queryRows<{ readonly id: number }>(
-    db,
-    `update imports set retries = retries + 1, retry_at = :now::timestamptz + make_interval(hours => :leaseHours)
-     where id = (
-       select id from imports where retry_at <= :now and state = 'done' order by retry_at limit 1 for update skip locked
-     )
-     returning id`,
-    { now, leaseHours },
-  )
-  return claimedRow && db('imports').where({ id: claimedRow.id }).first()
+  const [claimedImport] = await db('imports')
+    .where({ id, state: 'done' })
+    .where('retryAt', '<=', now)
+    .update({ retries: db.raw('retries + 1'), retryAt: new Date(now.getTime() + leaseHours * HOUR_MS) })
+    .returning('*')
+  return claimedImport
 }
+
+const HOUR_MS = 60 * 60_000
 
 export async function setRetry(db: Knex, id: number, retryAt: Date | null): Promise<void> {
   await db('imports').where({ id }).update({ retryAt })

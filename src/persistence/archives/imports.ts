@@ -112,6 +112,25 @@ export async function findArchiveImport(
   return db('imports').where(by).first()
 }
 
+/** The uids among these whose imports have ended and try nothing again. */
+export async function findEndedImports(db: Knex, uids: readonly string[]): Promise<readonly string[]> {
+  return db('imports')
+    .whereIn('uid', [...uids])
+    .whereNull('retryAt')
+    .whereIn('state', ['done', 'failed', 'cancelled'])
+    .pluck('uid')
+}
+
+/** The uids among these that an import or an upload has. */
+export async function findKnownArchives(db: Knex, uids: readonly string[]): Promise<readonly string[]> {
+  const rows = await queryRows<{ readonly uid: string }>(
+    db,
+    'select uid from imports where uid = any(:uids) union select uid from import_uploads where uid = any(:uids)',
+    { uids: [...uids] },
+  )
+  return rows.map(({ uid }) => uid)
+}
+
 /** The unfinished import of an account. */
 export async function findUnfinishedImport(db: Knex, userId: number): Promise<ArchiveImport | undefined> {
   return db('imports').where({ userId }).whereIn('state', ['running', 'paused']).first()
@@ -258,7 +277,13 @@ export async function cancelImportRow(transaction: Knex.Transaction, id: number,
 export async function finishImport(
   db: Knex,
   { id, claimId }: ClaimedImport,
-  result: { readonly state: ImportState; readonly finishedAt: Date; readonly error?: string },
+  result: {
+    readonly state: ImportState
+    readonly finishedAt: Date
+    readonly error?: string
+    /** When items are tried again. */
+    readonly retryAt?: Date | null
+  },
 ): Promise<boolean> {
   const rowCount = await db('imports')
     .where({ id, claimId, state: 'running' })

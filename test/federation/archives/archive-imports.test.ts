@@ -1,5 +1,5 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -660,6 +660,61 @@ describe('an item for which another pod did not answer', () => {
       await retryItems(clock, forever)
     }
     expect(await pod.db('imports').where({ id }).first()).toMatchObject({ retryAt: null })
+  })
+})
+
+describe('the lists of an import that has ended', () => {
+  const imports = () => join(pod.config.uploadsDir, 'imports')
+  const later = (hours: number) => ({ ...pod, now: () => new Date(Date.now() + hours * 3_600_000) })
+  const run = (id: number) => runImport(pod, id, { signal: forever, makePicture: makeImportedPicture })
+
+  it('are deleted although its process died after the last step', async () => {
+    const { id, uid } = await begin(archiveOf(old))
+    await pod.db.raw(
+      `create function die() returns trigger language plpgsql as $$ begin raise 'The process dies.'; end $$`,
+    )
+    await pod.db.raw(
+      `create trigger die before update of retry_at on imports for each row when (old.state = 'done') execute function die()`,
+    )
+    await expect(run(id)).rejects.toThrow('The process dies.')
+    await pod.db.raw('drop function die cascade')
+    expect(await findArchiveImport(pod.db, { id })).toMatchObject({ state: 'done' })
+    expect(await readdir(imports())).toContain(uid)
+
+    await retryItems(later(0.5), forever)
+    expect(await readdir(imports())).toContain(uid)
+    await retryItems(later(1.1), forever)
+    expect(await readdir(imports())).not.toContain(uid)
+    expect(await pod.db('imports').where({ id }).first()).toMatchObject({ state: 'done', retryAt: null })
+  })
+
+  it('are kept although a process died between the deletion of all items and the rename of the chosen ones', async () => {
+    const { id, uid } = await begin(archiveOf(old, { user: { contacts: [archivedContact('x@nobody.example')] } }))
+    await run(id)
+    await rename(join(imports(), uid), join(imports(), `${uid}-kept`))
+    pod.fakePods.person('x@nobody.example')
+    await retryItems(later(1.1), forever)
+    expect(counts((await findArchiveImport(pod.db, { id })) as ArchiveImport, 'contacts')).toMatchObject({
+      imported: 1,
+    })
+    expect((await readdir(imports())).filter((name) => name.startsWith(uid))).toEqual([])
+  })
+
+  it('are deleted later if a process left them, and those of an archive without an import after a week', async () => {
+    const unfinished = await begin(archiveOf(old))
+    const failed = await begin(archiveOf(old), { as: bob, move: false })
+    await pod.db('imports').where({ id: failed.id }).update({ state: 'failed', finishedAt: new Date() })
+    const [young, oldest] = [newGuid(), newGuid()]
+    for (const name of [young, oldest, `${failed.uid}-replaced`]) await mkdir(join(imports(), name))
+    const week = new Date(Date.now() - 8 * 86_400_000)
+    await utimes(join(imports(), oldest), week, week)
+
+    await runImportTasks()
+    const names = new Set(await readdir(imports()))
+    const found = [unfinished.uid, young, failed.uid, `${failed.uid}-replaced`, oldest].filter((name) =>
+      names.has(name),
+    )
+    expect(found).toEqual([young])
   })
 })
 

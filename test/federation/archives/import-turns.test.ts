@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { beginImport } from '../../../src/federation/archives/imports/begin-import.js'
+import { retryItems } from '../../../src/federation/archives/imports/retry-items.js'
 import { runImport } from '../../../src/federation/archives/imports/run-import.js'
 import { IMPORT_LIMITS } from '../../../src/federation/archives/limits.js'
 import { makeImportedPicture } from '../../../workers/handlers/make-imported-picture.js'
@@ -89,6 +90,31 @@ it('an import whose folder is on another machine waits for a worker there, and c
 
   await rename(join(folder, uid), join(imports, uid))
   expect(await runImport(pod, null, options)).toMatchObject({ id: other, state: 'done' })
+})
+
+it('items are tried again only on the machine that has them, and attempts elsewhere do not count', async () => {
+  const id = await begin(al, newOldAccount(), ['x@nobody.example'])
+  const { uid } = await pod.db('imports').where({ id }).first('uid')
+  await runImport(pod, id, { signal: forever, makePicture: makeImportedPicture })
+  const retryAt = new Date(Date.now() - 1_000)
+  await pod.db('imports').where({ id }).update({ retryAt })
+  const imports = join(folder, 'imports')
+  await rename(join(imports, uid), join(folder, uid))
+
+  await retryItems(pod, forever)
+  expect(await pod.db('imports').where({ id }).first('retries', 'retryAt')).toEqual({ retries: 0, retryAt })
+  await rename(join(folder, uid), join(imports, uid))
+  await retryItems(pod, forever)
+  expect(await pod.db('imports').where({ id }).first('retries')).toEqual({ retries: 1 })
+  expect((await pod.db('imports').where({ id }).first()).retryAt > new Date()).toBe(true)
+
+  await rm(join(imports, uid), { recursive: true })
+  await pod
+    .db('imports')
+    .where({ id })
+    .update({ retryAt: new Date(Date.now() - 31 * 86_400_000) })
+  await retryItems(pod, forever)
+  expect(await pod.db('imports').where({ id }).first('retries', 'retryAt')).toEqual({ retries: 1, retryAt: null })
 })
 
 it('an import whose folder is on no machine fails once its upload would have been deleted', async () => {

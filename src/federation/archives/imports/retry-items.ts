@@ -1,6 +1,7 @@
 import { Refusal } from '../../../domain/refusals.js'
 import {
   claimRetry,
+  findDueRetries,
   findRetriedItems,
   type RetriedItems,
   replaceOutcomes,
@@ -9,10 +10,18 @@ import {
 import type { ArchiveImport } from '../../../persistence/archives/imports.js'
 import { saveSplitBytes } from '../../../persistence/archives/upload-space.js'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
+import { DAY_MS } from '../../../protocol/durations.js'
 import type { Services } from '../../../services/services.js'
 import { IMPORT_LIMITS } from '../limits.js'
 import { readItems } from '../reading/items-of-version.js'
-import { deleteSpool, keepChosenItems, type SpooledItem, spooledBatches } from '../reading/spool-archive.js'
+import {
+  deleteSpool,
+  finishKeeping,
+  isFolder,
+  keepChosenItems,
+  type SpooledItem,
+  spooledBatches,
+} from '../reading/spool-archive.js'
 import { importFolder } from './begin-import.js'
 import type { ImportContext } from './import-context.js'
 import { openImportContext } from './import-run-context.js'
@@ -29,9 +38,8 @@ export async function keepForRetry(
   retries: number,
 ): Promise<void> {
   const folder = importFolder(services, ended)
-  const hours = IMPORT_LIMITS.retryHours[retries]
   const items = await findRetriedItems(services.db, ended.id)
-  if (items.size === 0 || hours === undefined) {
+  if (items.size === 0 || retries >= IMPORT_LIMITS.retryHours.length) {
     await setRetry(services.db, ended.id, null)
     return deleteSpool(folder)
   }
@@ -41,7 +49,13 @@ export async function keepForRetry(
     (list, position) => isRetried(items, list, position) || (list === 'others_posts' && hasRelayables),
   )
   await saveSplitBytes(services.db, ended.uid, bytes)
-  await setRetry(services.db, ended.id, new Date(services.now().getTime() + hours * HOUR_MS))
+  await setRetry(services.db, ended.id, retryTime(services.now(), retries))
+}
+
+/** When the items of an import are tried again after so many repetitions; null: never. */
+export function retryTime(now: Date, retries: number): Date | null {
+  const hours = IMPORT_LIMITS.retryHours[retries]
+  return hours === undefined ? null : new Date(now.getTime() + hours * HOUR_MS)
 }
 
 function isRetried(items: RetriedItems, list: string, position: number): boolean {
@@ -51,12 +65,10 @@ function isRetried(items: RetriedItems, list: string, position: number): boolean
 
 /** Tries the due items of imports again, one import after the other. */
 export async function retryItems(services: Services, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    const claimedImport = await claimRetry(services.db, {
-      now: services.now(),
-      leaseHours: IMPORT_LIMITS.retryHours[0],
-    })
-    if (claimedImport === undefined) return
+  for (const due of await findDueRetries(services.db, services.now())) {
+    if (signal.aborted) return
+    const claimedImport = await claimRetryHere(services, due)
+    if (claimedImport === undefined) continue
     try {
       await retryImport(services, claimedImport, signal)
     } catch (error) {
@@ -67,6 +79,19 @@ export async function retryItems(services: Services, signal: AbortSignal): Promi
     }
     await keepForRetry(services, claimedImport, claimedImport.retries)
   }
+}
+
+/** Claims an import whose folder is on this machine. A folder that is missing for longer than items are kept is on no machine. */
+async function claimRetryHere(
+  services: Services,
+  { id, retryAt, ...due }: Awaited<ReturnType<typeof findDueRetries>>[number],
+): Promise<ArchiveImport | undefined> {
+  const now = services.now()
+  const folder = importFolder(services, due)
+  await finishKeeping(folder)
+  if (await isFolder(folder)) return claimRetry(services.db, id, { now, leaseHours: IMPORT_LIMITS.retryHours[0] })
+  if (now.getTime() - retryAt.getTime() > IMPORT_LIMITS.itemDays * DAY_MS) await setRetry(services.db, id, null)
+  return undefined
 }
 
 async function retryImport(services: Services, claimed: ArchiveImport, signal: AbortSignal): Promise<void> {

@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises'
 import type { Knex } from 'knex'
 import { importedPhotosUrl } from '../../../domain/photos/imported-photos.js'
 import { Refusal } from '../../../domain/refusals.js'
@@ -34,7 +33,7 @@ import { announceMove } from '../moves/announce-move.js'
 import { applyEarlierMoves, listEarlierMoves, verifyEarlierMoves } from '../moves/earlier-moves.js'
 import { applyMove, signMove } from '../moves/move-account.js'
 import { readItems } from '../reading/items-of-version.js'
-import { deleteSpool, spooledBatches } from '../reading/spool-archive.js'
+import { deleteSpool, isFolder, spooledBatches } from '../reading/spool-archive.js'
 import { importFolder, openPhotosOf } from './begin-import.js'
 import { addOutcomes } from './count-outcomes.js'
 import { listAspectsOfOthers } from './import-contacts.js'
@@ -45,7 +44,7 @@ import { shareKnownPosts } from './import-posts.js'
 import { importProfile, importSettings } from './import-profile.js'
 import { openImportContext } from './import-run-context.js'
 import { type BatchImporter, CONTENT_IMPORTERS, PRIVATE_IMPORTERS, RELATION_IMPORTERS } from './list-importers.js'
-import { keepForRetry } from './retry-items.js'
+import { keepForRetry, retryTime } from './retry-items.js'
 import { undoImport } from './stop-import.js'
 
 interface ImportProgress {
@@ -95,7 +94,9 @@ export async function runImport(
       signal: stopSignal,
     })
     await run.run()
-    const result = { state: 'done', finishedAt: services.now() } as const
+    const finishedAt = services.now()
+    // The next repetition deletes the lists if this process dies before it has chosen the items that are kept.
+    const result = { state: 'done', finishedAt, retryAt: retryTime(finishedAt, 0) } as const
     if (!(await finishImport(services.db, archiveImport, result))) throw new ImportStopped()
     await keepForRetry(services, archiveImport, 0)
     await deleteOldLookups(services.db, services.now())
@@ -130,20 +131,11 @@ async function claimImportHere(
   for (;;) {
     const claim = { deadAfterSeconds: IMPORT_LIMITS.workerSeconds, id, after, except: elsewhere }
     const claimed = await claimImport(services.db, claim)
-    if (claimed === undefined || (await hasFolder(services, claimed))) return claimed
+    if (claimed === undefined || (await isFolder(importFolder(services, claimed)))) return claimed
     if (services.now().getTime() - claimed.createdAt.getTime() > IMPORT_LIMITS.uploadDays * DAY_MS) return claimed
     await releaseImport(services.db, claimed)
     services.log.debug({ import: claimed.id }, 'archive of an import is on another machine')
     elsewhere.push(claimed.id)
-  }
-}
-
-async function hasFolder(services: Services, claimed: ArchiveImport): Promise<boolean> {
-  try {
-    return (await stat(importFolder(services, claimed))).isDirectory()
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return false
-    throw error
   }
 }
 

@@ -1,7 +1,8 @@
 import { createReadStream } from 'node:fs'
-import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasSpaceFor, readFolderSpace } from '../../../domain/operations/storage.js'
+import { hasCode } from '../../../errors/thrown.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import { parsePart, type SplitPlan, splitJson } from '../../../protocol/archives/json-splitter.js'
 import { IMPORT_LIMITS } from '../limits.js'
@@ -144,17 +145,24 @@ function openSpaceCheck(folder: string): (characters: number) => Promise<void> {
 }
 
 export async function deleteSpool(folder: string): Promise<void> {
-  await rm(folder, { recursive: true, force: true })
+  for (const each of [folder, keptFolderOf(folder), replacedFolderOf(folder)]) await deleteFolder(each)
 }
 
-/** Keeps the items of a split archive that are chosen, under their positions, and deletes the others. Returns the bytes of the kept ones. */
+async function deleteFolder(path: string): Promise<void> {
+  await rm(path, { recursive: true, force: true })
+}
+
+/**
+ * Keeps the items of a split archive that are chosen, under their positions, and deletes the others. Returns the bytes of the kept ones.
+ * The folder is missing only while the kept items are complete, so that a process that dies loses nothing.
+ */
 export async function keepChosenItems(
   folder: string,
   isKept: (list: SpooledList, position: number) => boolean,
 ): Promise<number> {
   let bytes = 0
-  const keptFolder = `${folder}-kept`
-  await deleteSpool(keptFolder)
+  const keptFolder = keptFolderOf(folder)
+  await deleteFolder(keptFolder)
   await mkdir(keptFolder, { recursive: true, mode: 0o700 })
   for (const list of SPOOLED_LISTS) {
     const handle = await open(join(keptFolder, list), 'a', 0o600)
@@ -168,9 +176,37 @@ export async function keepChosenItems(
       await handle.close()
     }
   }
-  await deleteSpool(folder)
-  await rename(keptFolder, folder)
+  await rename(folder, replacedFolderOf(folder))
+  await finishKeeping(folder)
   return bytes
+}
+
+/** Finishes what a process has begun that died in `keepChosenItems`. */
+export async function finishKeeping(folder: string): Promise<void> {
+  if (!(await isFolder(folder)) && (await isFolder(keptFolderOf(folder)))) await rename(keptFolderOf(folder), folder)
+  await deleteFolder(replacedFolderOf(folder))
+}
+
+export async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory()
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false
+    throw error
+  }
+}
+
+/** The folder of the import to which a folder belongs that `keepChosenItems` has created. */
+export function folderOfImport(name: string): string {
+  return name.replace(/-(kept|replaced)$/, '')
+}
+
+function keptFolderOf(folder: string): string {
+  return `${folder}-kept`
+}
+
+function replacedFolderOf(folder: string): string {
+  return `${folder}-replaced`
 }
 
 /** A batch of items after a position of the list, with the next position. */

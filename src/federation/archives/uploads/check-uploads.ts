@@ -3,16 +3,12 @@ import { hasCode } from '../../../errors/thrown.js'
 import {
   changeUpload,
   claimUpload,
-  expireUploads,
-  findExpiredUploads,
   type ImportUpload,
   recordUploadHeartbeat,
   releaseUpload,
 } from '../../../persistence/archives/import-uploads.js'
-import { deleteUnusedSpace } from '../../../persistence/archives/upload-space.js'
 import { User } from '../../../persistence/models/user.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
-import { DAY_MS } from '../../../protocol/durations.js'
 import type { Services } from '../../../services/services.js'
 import { identifyOrRecord, importFolder, readArchiveSummary, uploadedFile } from '../imports/begin-import.js'
 import { checkArchive } from '../imports/check-archive.js'
@@ -22,7 +18,6 @@ import { IMPORT_LIMITS } from '../limits.js'
 import { readArchiveOwner } from '../reading/archive-owner.js'
 import { openSealedFile } from '../reading/sealed-file.js'
 import { deleteSpool, spoolArchive } from '../reading/spool-archive.js'
-import { deleteUploadedFiles } from './receive-upload.js'
 import { reserveSplitBytes } from './upload-space.js'
 
 const HEARTBEAT_INTERVAL_MS = 5_000
@@ -101,28 +96,4 @@ async function fail(services: Services, { id, uid }: ImportUpload, error: string
   services.log.info({ upload: id, reason: error }, 'archive refused by its check')
   await changeUpload(services.db, id, { state: 'failed', error, sealedKey: null, aliveAt: null })
   await deleteSpool(importFolder(services, { uid }))
-}
-
-const EXPIRED_BATCH_SIZE = 100
-
-/** Deletes the files of uploads whose time is over. */
-export async function deleteExpiredUploads(services: Pick<Services, 'config' | 'db' | 'now'>): Promise<void> {
-  const now = services.now()
-  const daysAgo = (days: number) => new Date(now.getTime() - days * DAY_MS)
-  const expiredUploads = await findExpiredUploads(services.db, {
-    doneBefore: daysAgo(IMPORT_LIMITS.doneUploadDays),
-    uploadedBefore: daysAgo(IMPORT_LIMITS.uploadDays),
-    limit: EXPIRED_BATCH_SIZE,
-  })
-  await deleteUnusedSpace(services.db)
-  if (expiredUploads.length === 0) return
-  await expireUploads(
-    services.db,
-    expiredUploads.map(({ id }) => id),
-    now,
-  )
-  for (const { uid, isDone } of expiredUploads) {
-    await deleteUploadedFiles(services, uid)
-    if (!isDone) await deleteSpool(importFolder(services, { uid })) // an import that is done keeps the items that are tried again
-  }
 }
