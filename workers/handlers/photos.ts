@@ -12,6 +12,7 @@ import type {
 } from '../../src/jobs/definitions.js'
 import { type JobContext, postpone } from '../../src/jobs/outbox/load-job.js'
 import { isBackupRunning } from '../../src/persistence/operations/backup-runs.js'
+import { deleteLeftDrafts } from '../../src/persistence/photos/local-drafts.js'
 import type { PreparedPictures } from '../../src/persistence/photos/picture-storage.js'
 import type { Services } from '../../src/services/services.js'
 import { runPeriodically } from '../run-periodically.js'
@@ -63,12 +64,13 @@ async function makePhoto(services: Services, work: JobContext & { readonly data:
   await services.pictures.deleteUploads([file])
 }
 
-/** Deletes periodically the uploads that killed processes have left. */
+/** Deletes periodically the uploads that killed processes have left, also those in the temporary folder of this machine, with their exports. */
 export function startUploadSweeper({ pictures, log }: Pick<Services, 'pictures' | 'log'>): { stop(): Promise<void> } {
   return runPeriodically(PHOTO_LIMITS.sweepIntervalMs, async () => {
     try {
       const uploads = await pictures.deleteOldUploads(new Date(Date.now() - PHOTO_LIMITS.uploadAgeMs))
       if (uploads > 0) log.info({ uploads }, 'abandoned uploads deleted')
+      await deleteLeftDrafts()
     } catch (err) {
       log.error({ err }, 'abandoned uploads not deleted')
     }

@@ -1,14 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { StartError } from '../../errors/start-error.js'
 import { messageOf } from '../../errors/thrown.js'
 import type { S3Client, S3File } from '../s3/s3-client.js'
+import { deleteDrafts, draftPath } from './local-drafts.js'
 import type { ByteRange, PictureStorage } from './picture-storage.js'
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
@@ -112,7 +111,7 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
       return objects.map(({ key, bytes, modifiedAt }) => ({ name: key.slice('images/'.length), bytes, modifiedAt }))
     },
     async exportDraft(name) {
-      return join(tmpdir(), `pod-export-${name}`)
+      return draftPath('export', name)
     },
     async storeExport(name, { path, bytes, sha256 }) {
       await s3.put(exportKey(name), { bytes, sha256, open: () => createReadStream(path) })
@@ -120,6 +119,7 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
     },
     openExport: (name, range) => openObject(exportKey(name), range),
     async deleteExports(names) {
+      await deleteDrafts(names)
       for (const name of names) await s3.remove(exportKey(name))
     },
     // The store would answer a link to a missing picture itself, and the pod may know another place.
@@ -136,7 +136,7 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
  */
 async function storeUpload(s3: S3Client, bytes: Readable, signal: AbortSignal): Promise<string> {
   const file = randomBytes(16).toString('hex')
-  const path = join(tmpdir(), `pod-upload-${file}`)
+  const path = draftPath('upload', file)
   try {
     const content = await writeHashed(path, bytes, signal)
     await s3.put(spoolKey(file), { ...content, open: () => createReadStream(path) })

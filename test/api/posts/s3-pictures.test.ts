@@ -1,6 +1,7 @@
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -22,7 +23,7 @@ import { openMovingPictures } from '../../../src/persistence/photos/moving-pictu
 import { openPictureStorage, openPictureStorageOfKind } from '../../../src/persistence/photos/open-pictures.js'
 import type { PictureStorage } from '../../../src/persistence/photos/picture-storage.js'
 import { StorageUnavailable } from '../../../src/persistence/s3/storage-unavailable.js'
-import { photoHandlers } from '../../../workers/handlers/photos.js'
+import { photoHandlers, startUploadSweeper } from '../../../workers/handlers/photos.js'
 import { plain } from '../../support/files/pictures.js'
 import { viewerOf } from '../../support/people/local-users.js'
 import { type PhotoPod, pictureField, startPhotoPod } from '../../support/pods/photo-pod.js'
@@ -306,6 +307,42 @@ describe('pictures in an S3 store', () => {
     expect(await api.pod.pictures.deleteOldUploads(new Date(Date.now() - 60_000))).toBe(0)
     expect(await api.pod.pictures.deleteOldUploads(new Date(Date.now() + 60_000))).toBe(1)
     expect(await keys('spool/')).toEqual([])
+  })
+})
+
+describe('a temporary file of an S3 store', () => {
+  const contentOf = (path: string) => writeFile(path, 'with a private key').then(() => path)
+  const exist = (paths: readonly string[]) => paths.map((path) => existsSync(path))
+
+  it('of an export is deleted with it, whichever process wrote it', async () => {
+    const draft = await contentOf(await api.pod.pictures.exportDraft('left.gz'))
+    const other = await contentOf(draft.replace(`-${process.pid}-`, `-${process.ppid}-`))
+    const earlier = await contentOf(draft.replace(`-${process.pid}-`, '-'))
+    expect(new Set([draft, other, earlier]).size).toBe(3)
+    await api.pod.pictures.deleteExports(['other.gz'])
+    expect(exist([draft, other, earlier])).toEqual([true, true, true])
+    await api.pod.pictures.deleteExports(['left.gz'])
+    expect(exist([draft, other, earlier])).toEqual([false, false, false])
+  })
+
+  it('is deleted by the next worker if its process has died', async () => {
+    const { pid } = spawnSync('true')
+    const draft = await contentOf(await api.pod.pictures.exportDraft('swept.gz'))
+    const ofProcess = (id: number) => contentOf(draft.replace(`-${process.pid}-`, `-${id}-`))
+    const [dead, running] = [await ofProcess(pid), await ofProcess(process.ppid)]
+    const upload = await contentOf(dead.replace('-export-', '-upload-'))
+    const before = new Date(Date.now() - process.uptime() * 1_000 - 1_000)
+    const restarted = await contentOf(draft.replace('swept', 'restarted'))
+    await utimes(restarted, before, before)
+    const earlier = await contentOf(draft.replace(`-${process.pid}-`, '-'))
+    const old = new Date(Date.now() - 25 * 3_600_000)
+    await utimes(earlier, old, old)
+
+    const sweeper = startUploadSweeper(api.pod)
+    await sweeper.stop()
+    expect(exist([draft, running])).toEqual([true, true])
+    expect(exist([dead, upload, restarted, earlier])).toEqual([false, false, false, false])
+    await api.pod.pictures.deleteExports(['swept.gz'])
   })
 })
 
