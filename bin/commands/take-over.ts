@@ -90,9 +90,12 @@ export function takeOverCommand(program: Command): void {
     .option('--lock-broken-keys', 'lock open accounts without a valid key pair')
     .option(
       '--sidekiq <url>',
-      'the Redis of the old pod, as redis://…: its jobs are counted, and continued by the switch',
+      'the Redis of the old pod, as redis://…: its jobs are counted, and continued by the switch, which needs it or --lose-jobs',
     )
-    .option('--lose-jobs', 'switch although Sidekiq has jobs that only the old pod can run; they are discarded')
+    .option(
+      '--lose-jobs',
+      'switch although Sidekiq has jobs that only the old pod can run, or without --sidekiq; they are discarded',
+    )
     .option('--yes', 'confirm abort')
     .option('--json', 'print JSON')
     .addHelpText(

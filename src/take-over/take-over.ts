@@ -115,8 +115,13 @@ export async function switchOver(
   if ((await findTakeOver(target.db)) === undefined) {
     throw new TakeOverError('Nothing was copied yet: run "pod take-over copy" first.')
   }
+  const { sidekiq, mayLoseJobs, signal } = options
+  if (sidekiq === undefined && !mayLoseJobs) {
+    throw new TakeOverError(
+      'The jobs that wait in the old pod would be lost: name its Redis with --sidekiq, or discard them with --lose-jobs.',
+    )
+  }
   await requireUsable(target, options)
-  const { sidekiq, signal } = options
   const idle = sidekiq === undefined ? undefined : await requireIdleSidekiq(sidekiq, options)
   await migrateTarget(target)
   const report = await rebuildTarget(target, 'switch', options)
@@ -322,7 +327,7 @@ function readOidcKey({ oidcKey }: Pick<TakeOverOptions, 'oidcKey'>): KeyObject |
 /** Settings that are allowed, and that an operator should know about. */
 async function findWarnings(
   { db, config }: Pick<TakeOverTarget, 'db' | 'config'>,
-  { oidcKey, uploads, uploadsMode }: Pick<TakeOverOptions, 'oidcKey' | 'uploads' | 'uploadsMode'>,
+  { oidcKey, uploads, uploadsMode, sidekiq, mayLoseJobs }: TakeOverOptions,
 ): Promise<readonly string[]> {
   const hasOldKey = oidcKey !== undefined || (await findTakeOver(db))?.report['hasOldSigningKey'] === true
   const isFolderUnused = config.storage === 's3' && config.uploadsFallback !== 'folder'
@@ -332,6 +337,11 @@ async function findWarnings(
       : [
           'Without --oidc-key, applications get a new key for ID tokens; some refuse it until their users sign in again.',
         ]),
+    ...(sidekiq === undefined && !mayLoseJobs
+      ? [
+          'The switch needs --sidekiq with the Redis of the old pod, or --lose-jobs: jobs wait there that are not in the database.',
+        ]
+      : []),
     ...(uploadsMode === 'in-place'
       ? [
           'With --uploads-mode in-place, pictures that this pod deletes are missing in the old pod, and unfinished uploads are in the folder of the old web server.',

@@ -197,8 +197,15 @@ describe.runIf(redisProgram() !== undefined)('the jobs of the old pod', () => {
       await redis.lpush('queue:low', job('Mail::Liked', ['private words']))
       await redis.zadd('dead', 1, job('SendPublic'))
 
-      const options = { ...taken.options, uploads: join(taken.folder, 'old'), sidekiq: server.url }
+      const options = {
+        ...taken.options,
+        uploads: join(taken.folder, 'old'),
+        sidekiq: server.url,
+        mayLoseJobs: false,
+      }
       await copyOldPod(taken.target, options)
+      const unnamed = switchOver(taken.target, { ...options, sidekiq: undefined }, async () => ({}))
+      await expect(unnamed).rejects.toThrow('name its Redis with --sidekiq, or discard them with --lose-jobs')
       await expect(switchOver(taken.target, options, async () => ({}))).rejects.toThrow('1 ReceiveLocal')
       const { jobs } = await switchOver(taken.target, { ...options, mayLoseJobs: true }, async () => ({}))
       expect(jobs?.carried).toEqual({

@@ -78,7 +78,7 @@ beforeAll(async () => {
     shouldVerifyAllSignatures: true,
     shouldLockBrokenKeys: false,
     sidekiq: undefined,
-    mayLoseJobs: false,
+    mayLoseJobs: true,
     signal: new AbortController().signal,
     report: () => undefined,
   }

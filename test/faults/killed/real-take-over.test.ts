@@ -42,8 +42,9 @@ describe.runIf(REAL_POD !== '')('the database of a real diaspora* pod', () => {
       ['switch', async () => (await state())['state'] === 'built'],
       ['switch', isWorking],
     ]
-    for (const [step, isReached] of kills) await killStep([step, '--uploads', uploads], environment, isReached)
-    await runStep(['switch', '--uploads', uploads], environment)
+    for (const [step, isReached] of kills)
+      await killStep([step, '--uploads', uploads, '--lose-jobs'], environment, isReached)
+    await runStep(['switch', '--uploads', uploads, '--lose-jobs'], environment)
     expect(await contentOf(old.db)).toBe(before)
     expect(await readdir(join(uploads, 'images'))).toEqual(files)
     expect((await readdir(join(folder, 'uploads', 'images'))).toSorted()).toEqual(files.toSorted())
