@@ -306,6 +306,7 @@ function describeVerification({
   keys,
   requests,
   files,
+  originals,
   differences,
 }: VerifyReport): readonly string[] {
   return [
@@ -328,6 +329,9 @@ function describeVerification({
     `${keys} private keys open and fit`,
     `requests: ${requests.posts} posts, ${requests.comments} comments, ${requests.people} people, ${requests.pictures} photos`,
     ...(files === undefined ? [] : [`${files} pictures compared`]),
+    ...(originals === undefined
+      ? []
+      : [`originals of photos: ${originals.photos - originals.missing} found, ${originals.missing} missing`]),
     ...differences.map(
       ({ check, detail, examples }) =>
         `DIFFERENT ${check}: ${detail}${examples.length > 0 ? ` (${examples.join(', ')})` : ''}`,

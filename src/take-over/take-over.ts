@@ -203,7 +203,8 @@ async function rebuildTarget(
   await endStep(db, { report: { verification } })
   requireEqual(verification)
   const switchSeconds = (performance.now() - stepBegan) / 1_000
-  return { ...copyReport, buildSeconds, switchSeconds, verification, warnings: await findWarnings(target, options) }
+  const warnings = await findWarnings(target, options, verification)
+  return { ...copyReport, buildSeconds, switchSeconds, verification, warnings }
 }
 
 async function verify({ db }: Pick<TakeOverTarget, 'db'>, options: VerifyOptions): Promise<VerifyReport> {
@@ -216,11 +217,13 @@ function verifyOptions(
   options: Pick<TakeOverOptions, 'shouldVerifyAllSignatures' | 'signal' | 'report' | 'uploads' | 'uploadsMode'>,
   stepStartedAt: Date | null | undefined,
 ): VerifyOptions {
+  const isRemote = isRemoteUploads(options.uploads ?? '')
   return {
     ...options,
     config: { ...config, databaseUrl: url },
     secrets,
-    uploads: options.uploadsMode === 'in-place' || isRemoteUploads(options.uploads ?? '') ? undefined : options.uploads,
+    uploads: options.uploadsMode === 'in-place' || isRemote ? undefined : options.uploads,
+    isRemoteUploads: isRemote,
     writtenBefore: stepStartedAt ?? new Date(),
   }
 }
@@ -328,6 +331,7 @@ function readOidcKey({ oidcKey }: Pick<TakeOverOptions, 'oidcKey'>): KeyObject |
 async function findWarnings(
   { db, config }: Pick<TakeOverTarget, 'db' | 'config'>,
   { oidcKey, uploads, uploadsMode, sidekiq, mayLoseJobs }: TakeOverOptions,
+  { originals }: VerifyReport,
 ): Promise<readonly string[]> {
   const hasOldKey = oidcKey !== undefined || (await findTakeOver(db))?.report['hasOldSigningKey'] === true
   const isFolderUnused = config.storage === 's3' && config.uploadsFallback !== 'folder'
@@ -346,6 +350,9 @@ async function findWarnings(
       ? [
           'With --uploads-mode in-place, pictures that this pod deletes are missing in the old pod, and unfinished uploads are in the folder of the old web server.',
         ]
+      : []),
+    ...(originals !== undefined && originals.missing > 0
+      ? [`${originals.missing} of ${originals.photos} photos of users have no original at ${uploads}.`]
       : []),
     ...(uploads !== undefined && isFolderUnused
       ? ['The pictures are copied into UPLOADS_DIR: with STORAGE=s3, set UPLOADS_FALLBACK=folder to serve them.']

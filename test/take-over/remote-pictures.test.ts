@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/config.js'
-import { copyOldPod, rehearse } from '../../src/take-over/take-over.js'
+import { copyOldPod, examineOldPod, rehearse, verifyBuilt } from '../../src/take-over/take-over.js'
 import { startS3Store } from '../support/s3/s3-store.js'
 import { createOldPod, OLD_HOST, type OldPod } from '../support/take-over/old-pod.js'
 import { openTestTarget } from '../support/take-over/take-over-target.js'
@@ -55,6 +55,33 @@ describe('pictures of an old pod that stores them on another server', () => {
       expect(requested).not.toContain('/uploads/images/x.JPG')
       expect(verification.differences).toEqual([])
       expect(await taken.rowsOf('select remote_path from photos where id = 1')).toEqual([{ remote_path: null }])
+    } finally {
+      await taken.close()
+    }
+  }, 120_000)
+
+  it('must be found: an address that refuses every request is a fault, and missing originals are a warning', async () => {
+    const taken = await openTestTarget(old.url, `https://${OLD_HOST}`)
+    try {
+      const refused = { ...taken.options, uploads: base.replace('/uploads', '/private') }
+      const { blocks } = await examineOldPod(taken.target, refused)
+      expect(blocks).toEqual([
+        { code: 'F7', message: expect.stringContaining(`No photo was found at ${refused.uploads}`) },
+      ])
+      await expect(copyOldPod(taken.target, refused)).rejects.toThrow('F7: No photo was found')
+
+      const options = { ...taken.options, uploads: base }
+      expect((await examineOldPod(taken.target, options)).blocks).toEqual([])
+      const { verification, warnings } = await rehearse(taken.target, options)
+      const { photos = 0, missing = 0 } = verification.originals ?? {}
+      expect(photos - missing).toBe(2)
+      expect(warnings).toContain(`${missing} of ${photos} photos of users have no original at ${base}.`)
+
+      for (const name of ['old.png', 'x.JPG']) await rm(join(taken.folder, 'uploads', 'images', name))
+      const { differences } = await verifyBuilt(taken.target, options)
+      expect(differences).toEqual([
+        { check: 'pictures', detail: `no original of ${photos} photos was found`, examples: [] },
+      ])
     } finally {
       await taken.close()
     }

@@ -9,7 +9,7 @@ import { readSchemaState, type SchemaState } from '../source/schema-state.js'
 import type { Source } from '../source/source.js'
 import { SOURCE_TABLES, TABLES_LEFT_OUT } from '../source/source-tables.js'
 import { countFiles, type FileCount } from '../uploads/count-files.js'
-import { isRemoteUploads } from '../uploads/fetch-files.js'
+import { findFaultOfUploads, isRemoteUploads } from '../uploads/fetch-files.js'
 import { hasPictures, picturesFolder } from '../uploads/pictures-folder.js'
 import { estimateTimes, type TakeOverTimes } from './estimate-times.js'
 import { findInvalidRows, type InvalidRowFinding, mergeFindings, type UncheckedTable } from './findings.js'
@@ -136,6 +136,10 @@ export async function examineObstacles(
       code: 'F7',
       message: `There is no folder ${picturesFolder(uploads)} with the pictures of the old pod.`,
     })
+  }
+  if (uploads !== undefined && isRemoteUploads(uploads) && schema.fault === undefined) {
+    const message = await findFaultOfUploads(uploads, config, source)
+    if (message !== undefined) obstacles.push({ code: 'F7', message })
   }
   if (schema.fault !== undefined) {
     obstacles.unshift({ code: 'F3', message: `The old database cannot be read: ${schema.fault}.` })

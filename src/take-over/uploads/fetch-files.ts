@@ -12,6 +12,7 @@ import type { ReportProgress } from '../../persistence/operations/progress.js'
 import { imagesFolder } from '../../persistence/photos/picture-files.js'
 import { openS3Client, type S3Client } from '../../persistence/s3/s3-client.js'
 import { isUrl } from '../../protocol/is-url.js'
+import type { Source } from '../source/source.js'
 import { TakeOverError } from '../take-over-error.js'
 import { isPictureName } from './pictures-folder.js'
 import type { TakenFiles } from './take-files.js'
@@ -46,16 +47,18 @@ interface FetchOptions {
 export async function fetchFiles(uploads: string, options: FetchOptions): Promise<TakenFiles> {
   const folder = imagesFolder(options.config.uploadsDir)
   await mkdir(folder, { recursive: true, mode: 0o755 })
-  const open = uploads.startsWith('s3://') ? openBucket(uploads, options.config) : openAddress(uploads)
+  const remotePictures = openRemotePictures(uploads, options.config)
   const fileCounts = { files: 0, added: 0 }
   const connections = new Semaphore(CONNECTIONS)
-  for await (const pictures of open.list(options.db)) {
+  for await (const pictures of remotePictures.list(options.db)) {
     options.signal.throwIfAborted()
     await Promise.all(
       pictures.map(({ name, bytes }) =>
         connections.run(async () => {
           if (!isPictureName(name)) return
-          const outcome = await fetchPicture({ path: join(folder, name), bytes }, () => open.read(name, options.signal))
+          const outcome = await fetchPicture({ path: join(folder, name), bytes }, () =>
+            remotePictures.read(name, options.signal),
+          )
           if (outcome !== 'missing') fileCounts.files += 1
           if (outcome === 'added') fileCounts.added += 1
           options.report({ step: 'pictures', done: fileCounts.files, total: undefined })
@@ -63,7 +66,37 @@ export async function fetchFiles(uploads: string, options: FetchOptions): Promis
       ),
     )
   }
+  if (fileCounts.files === 0 && (await queryRows(options.db, SELECT_NAMES_SQL, [0, 1])).length > 0) {
+    throw new TakeOverError(nothingFoundAt(uploads))
+  }
   return fileCounts
+}
+
+/** Photos of the old pod that the preflight looks for. */
+const TESTED_PHOTOS = 20
+
+/** Looks for the newest photos of the old pod. Returns why the take-over would find no picture; undefined: it finds some. */
+export async function findFaultOfUploads(
+  uploads: string,
+  config: Pick<Config, 's3'>,
+  source: Source,
+): Promise<string | undefined> {
+  const rows = await source.query<{ readonly name: string }>(SELECT_NEWEST_NAMES_SQL, [TESTED_PHOTOS])
+  try {
+    const remotePictures = openRemotePictures(uploads, config)
+    for (const { name } of rows) {
+      const picture = await remotePictures.read(name, AbortSignal.timeout(FETCH_MS))
+      picture?.stream.on('error', () => undefined).destroy()
+      if (picture !== undefined) return undefined
+    }
+  } catch (error) {
+    return messageOf(error)
+  }
+  return rows.length === 0 ? undefined : nothingFoundAt(uploads)
+}
+
+function nothingFoundAt(uploads: string): string {
+  return `No photo was found at ${uploads}: check the address, and whether this machine may read it. A server that refuses requests answers as if there were no pictures.`
 }
 
 interface ListedPicture {
@@ -109,6 +142,10 @@ async function* limitBytes(stream: Readable): AsyncGenerator<Buffer> {
     if (bytes > MAX_BYTES) throw new TakeOverError(`A picture has more than ${MAX_BYTES} bytes.`)
     yield chunk
   }
+}
+
+function openRemotePictures(uploads: string, config: Pick<Config, 's3'>): RemotePictures {
+  return uploads.startsWith('s3://') ? openBucket(uploads, config) : openAddress(uploads)
 }
 
 function openBucket(uploads: string, { s3 }: Pick<Config, 's3'>): RemotePictures {
@@ -174,6 +211,12 @@ function openAddress(uploads: string): RemotePictures {
     },
   }
 }
+
+const SELECT_NEWEST_NAMES_SQL = `
+  select coalesce(nullif(remote_photo_name, ''), nullif(processed_image, ''), unprocessed_image) as name
+  from photos join people on people.id = author_id and people.owner_id is not null
+  where coalesce(nullif(remote_photo_name, ''), nullif(processed_image, ''), unprocessed_image, '') <> ''
+  order by photos.id desc limit $1`
 
 /** Photos of local people. */
 const SELECT_NAMES_SQL = `

@@ -8,6 +8,7 @@ import { TakeOverError } from '../take-over-error.js'
 import { compareFiles } from './compare-files.js'
 import { compareRights } from './compare-rights.js'
 import { COMPARISONS, type Comparison, KEPT_ROWS } from './comparisons.js'
+import { countOriginals, type OriginalCount } from './count-originals.js'
 import { countSignatures, type SignatureCount } from './count-signatures.js'
 import { OTHER_COMPARISONS } from './other-comparisons.js'
 import { type ProbeReport, probeTakenOverPod } from './probe-pod.js'
@@ -34,6 +35,8 @@ export interface VerifyReport {
   readonly requests: ProbeReport
   /** Compared files; undefined: the folder of pictures was not named. */
   readonly files: number | undefined
+  /** Undefined: the pictures do not come from another server. */
+  readonly originals: OriginalCount | undefined
   readonly differences: readonly Difference[]
 }
 
@@ -42,6 +45,7 @@ export interface VerifyOptions {
   readonly secrets: Secrets
   /** The folder of pictures, unless it is that of this pod too. */
   readonly uploads: string | undefined
+  readonly isRemoteUploads: boolean
   /** Pictures that the old pod has written later are not compared. */
   readonly writtenBefore: Date
   readonly shouldVerifyAllSignatures: boolean
@@ -71,15 +75,28 @@ export async function verifyTarget(
       differences.push({ check: table, detail: `${rows} rows in the source, ${totalRows} accounted for`, examples: [] })
   }
   differences.push(...(await compareTables(sessions, options, closed)))
-  const keys = await checkKeys(session, options, differences)
+  const keys = await compareKeys(session, options)
+  differences.push(...keys.differences)
   const signatures = await countSignatures(session, options)
   differences.push(...(await compareRights(session, closed.userIds)))
   const { config, uploads } = options
   const files = uploads === undefined ? undefined : await compareFiles(uploads, config, options)
   differences.push(...(files?.differences ?? []))
+  const originals = options.isRemoteUploads ? await countOriginals(session, config, options.signal) : undefined
+  if (originals !== undefined && originals.photos > 0 && originals.missing === originals.photos) {
+    differences.push({ check: 'pictures', detail: `no original of ${originals.photos} photos was found`, examples: [] })
+  }
   const probeResult = await probeTakenOverPod(session, config)
   differences.push(...probeResult.differences)
-  return { balances, signatures, keys, requests: probeResult.report, files: files?.files, differences }
+  return {
+    balances,
+    signatures,
+    keys: keys.checked,
+    requests: probeResult.report,
+    files: files?.files,
+    originals,
+    differences,
+  }
 }
 
 /** The differences are in the order of the comparisons, whichever session has found them first. */
@@ -182,26 +199,24 @@ interface SealedKey {
  * Each private key opens and fits the public key. A pair of a closed or locked account may have been broken in the source; then its
  * private key must be that of the source.
  */
-async function checkKeys(
+async function compareKeys(
   session: pg.Client,
   { secrets, signal }: VerifyOptions,
-  differences: Difference[],
-): Promise<number> {
+): Promise<{ readonly checked: number; readonly differences: readonly Difference[] }> {
   const brokenIds: string[] = []
-  let checkedRows = 0
+  let checked = 0
   for (let after = 0; ; ) {
     signal.throwIfAborted()
     const { rows } = await session.query<SealedKey>(SELECT_KEYS_SQL, [after, KEY_BATCH_SIZE])
     const last = rows.at(-1)
     if (last === undefined) break
     after = last.id
-    checkedRows += rows.length
+    checked += rows.length
     brokenIds.push(...rows.filter((row) => !isKeyPairComplete(row, secrets)).map(({ id }) => String(id)))
   }
-  if (brokenIds.length > 0) {
-    differences.push({ check: 'private keys', detail: 'do not fit', examples: brokenIds.slice(0, EXAMPLES) })
-  }
-  return checkedRows
+  if (brokenIds.length === 0) return { checked, differences: [] }
+  const difference = { check: 'private keys', detail: 'do not fit', examples: brokenIds.slice(0, EXAMPLES) }
+  return { checked, differences: [difference] }
 }
 
 function isKeyPairComplete({ id, sealed, publicKey, mayMismatch }: SealedKey, secrets: Secrets): boolean {
