@@ -45,12 +45,12 @@ async function checkArchives(services: Services, stopping: AbortSignal): Promise
 
 /** Runs imports that wait or whose process has died, in turns. */
 async function runImports(services: Services, stopping: AbortSignal): Promise<void> {
-  let after = 0
+  let afterImportId = 0
   try {
     while (!stopping.aborted) {
-      const archiveImport = await runImport(services, null, { ...RUN_OPTIONS, signal: stopping, after })
+      const archiveImport = await runImport(services, null, { ...RUN_OPTIONS, signal: stopping, afterImportId })
       if (archiveImport === undefined) return
-      after = archiveImport.id
+      afterImportId = archiveImport.id
     }
   } catch (err) {
     services.log.debug({ err }, 'imports interrupted')

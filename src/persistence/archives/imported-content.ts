@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { queryRows } from '../database/database.js'
 
 /** Who has an entity with a guid here, by address. */
-export async function findOwnersOfGuids(
+export async function findAuthorsOfGuids(
   db: Knex,
   table: 'posts' | 'comments' | 'likes' | 'poll_participations' | 'polls' | 'photos',
   guids: readonly string[],

@@ -20,7 +20,7 @@ import { beginImport } from '../../../src/federation/archives/imports/begin-impo
 import { checkArchive } from '../../../src/federation/archives/imports/check-archive.js'
 import { retryItems } from '../../../src/federation/archives/imports/retry-items.js'
 import { runImport } from '../../../src/federation/archives/imports/run-import.js'
-import { cancelImport, pauseImport } from '../../../src/federation/archives/imports/stop-import.js'
+import { cancelImport, setImportState } from '../../../src/federation/archives/imports/stop-import.js'
 import { IMPORT_LIMITS } from '../../../src/federation/archives/limits.js'
 import { sendDueAnnouncements } from '../../../src/federation/archives/moves/send-announcements.js'
 import { openPlainFile } from '../../../src/federation/archives/reading/archive-file.js'
@@ -477,24 +477,24 @@ describe('an import that is stopped', () => {
     const by = { userId: al.userId, uid }
     await runUntil(id, 'posts')
     await expect(cancelImport(pod, user(al), uid)).rejects.toMatchObject({ reason: 'import_beyond_cancel' })
-    await pauseImport(pod, by, 'paused')
+    await setImportState(pod, by, 'paused')
     expect(await findArchiveImport(pod.db, { id })).toMatchObject({ state: 'paused' })
     expect(await runImport(pod, null, { signal: forever, makePicture: makeImportedPicture })).toBeUndefined()
-    await pauseImport(pod, by, 'running')
+    await setImportState(pod, by, 'running')
     await runImport(pod, id, { signal: forever, makePicture: makeImportedPicture })
     const done = await findArchiveImport(pod.db, { id })
     expect(counts({ counts: done?.counts ?? {} }, 'posts')).toEqual({ imported: 3, skipped: 0 })
     expect(await pod.db('posts').where({ guid: posts.public.guid })).toHaveLength(1)
-    await expect(pauseImport(pod, by, 'paused')).rejects.toMatchObject({ reason: 'import_over' })
+    await expect(setImportState(pod, by, 'paused')).rejects.toMatchObject({ reason: 'import_over' })
   })
 
   it('does not store a batch that ends after the pause', async () => {
     const claimed = await begin(fullArchive().archive)
     const { uid } = claimed
-    await pauseImport(pod, { userId: al.userId, uid }, 'paused')
+    await setImportState(pod, { userId: al.userId, uid }, 'paused')
     const progress = { phase: 'contacts', lines: 1, counts: {}, fetchedBytes: 0 }
     expect(await pod.db.transaction((transaction) => saveImportProgress(transaction, claimed, progress))).toBe(false)
-    await expect(pauseImport(pod, { userId: bob.userId, uid }, 'running')).rejects.toMatchObject({
+    await expect(setImportState(pod, { userId: bob.userId, uid }, 'running')).rejects.toMatchObject({
       reason: 'import_not_found',
     })
   })

@@ -57,14 +57,14 @@ it('an import of many batches yields to others after each turn, and continues at
   const short = await begin(bob, newOldAccount(), [])
   const options = { signal: forever, makePicture: makeImportedPicture, turnMs: 0 }
 
-  const first = await runImport(pod, null, { ...options, after: 0 })
+  const first = await runImport(pod, null, { ...options, afterImportId: 0 })
   expect([first?.id, await stateOf(long)]).toEqual([
     long,
     { state: 'running', phase: 'contacts', lines: IMPORT_LIMITS.batchItems },
   ])
-  const second = await runImport(pod, null, { ...options, after: long })
+  const second = await runImport(pod, null, { ...options, afterImportId: long })
   expect([second?.id, (await stateOf(short)).state]).toEqual([short, 'done'])
-  await runImport(pod, null, { ...options, after: short })
+  await runImport(pod, null, { ...options, afterImportId: short })
 
   expect(await pod.db('imports').where({ id: long }).first()).toMatchObject({
     state: 'done',

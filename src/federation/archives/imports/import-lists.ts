@@ -4,7 +4,7 @@ import { Refusal } from '../../../domain/refusals.js'
 import { findArchivedLists } from '../../../persistence/archives/archived-account.js'
 import { type ImportChange, recordChanges } from '../../../persistence/archives/import-changes.js'
 import {
-  findOwnersOfGuids,
+  findAuthorsOfGuids,
   findReadablePosts,
   findSubscribed,
   markPosts,
@@ -74,7 +74,7 @@ export const subscriptionImporter: ListImporter<ReadyItem> = {
     const guidItems = readGuids(items, results)
     const guids = guidItems.map(({ ref }) => ref)
     const { db } = context.services
-    const holders = await findOwnersOfGuids(db, 'posts', guids)
+    const holders = await findAuthorsOfGuids(db, 'posts', guids)
     const subscribedGuids = await findSubscribed(db, context.user.personId, guids)
     const missing = guids.filter((guid) => !holders.has(guid))
     await context.fetches?.fetchAll(

@@ -93,18 +93,21 @@ async function leaveOutStored(
   relayables: readonly ReadyRelayable[],
   results: BatchResults<OthersRelayable>,
 ) {
-  const holders = await findStoredRelayables(context.services.db, relayables)
+  const existingAuthors = await findStoredRelayables(context.services.db, relayables)
   const authors = await context.people.find(
-    relayables.filter(({ ref }) => holders.has(ref)).map(({ author }) => author),
+    relayables.filter(({ ref }) => existingAuthors.has(ref)).map(({ author }) => author),
     context.signal,
   )
   const newRelayables: ReadyRelayable[] = []
   const present: ReadyRelayable[] = []
   for (const each of relayables) {
-    const holder = holders.get(each.ref)
+    const existingAuthor = existingAuthors.get(each.ref)
     const author = authors.get(each.author)
-    if (holder === undefined) newRelayables.push(each)
-    else if (holder === each.author || (author?.state === 'found' && author.newest.address === holder)) {
+    if (existingAuthor === undefined) newRelayables.push(each)
+    else if (
+      existingAuthor === each.author ||
+      (author?.state === 'found' && author.newest.address === existingAuthor)
+    ) {
       results.recordPresent(each)
       present.push(each)
     } else results.refuse(each, 'guid_taken')

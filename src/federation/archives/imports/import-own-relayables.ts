@@ -28,11 +28,11 @@ export function ownRelayableImporter(list: 'own_comments' | 'own_reactions'): Li
         results.refuse(each, 'foreign_author')
         return []
       })
-      const holders = await findStoredRelayables(db, ownRelayables)
+      const existingAuthors = await findStoredRelayables(db, ownRelayables)
       const newRelayables = ownRelayables.filter((each) => {
-        const holder = holders.get(each.ref)
-        if (holder === undefined) return true
-        if (isOwner(context, holder)) results.recordPresent(each)
+        const existingAuthor = existingAuthors.get(each.ref)
+        if (existingAuthor === undefined) return true
+        if (isOwner(context, existingAuthor)) results.recordPresent(each)
         else results.refuse(each, 'guid_taken')
         return false
       })

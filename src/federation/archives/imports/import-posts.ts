@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import {
-  findOwnersOfGuids,
+  findAuthorsOfGuids,
   findPostsWithoutAspects,
   findRoots,
   insertPostAspects,
@@ -30,19 +30,19 @@ export const postImporter: ListImporter<ReadyPost> = {
 
   async prepare(context, items) {
     const results = new BatchResults<ReadyPost>('posts')
-    const read = items.flatMap((item) => readPost(context, item, results))
-    const guids = read.map(({ ref }) => ref)
+    const readPosts = items.flatMap((item) => readPost(context, item, results))
+    const guids = readPosts.map(({ ref }) => ref)
     const { db } = context.services
-    const holders = await findOwnersOfGuids(db, 'posts', guids)
-    const takenParts = await findTakenParts(context, read)
+    const existingAuthors = await findAuthorsOfGuids(db, 'posts', guids)
+    const takenParts = await findTakenParts(context, readPosts)
     const roots = await findOrFetchRoots(
       context,
-      read.filter(({ ref }) => !holders.has(ref)),
+      readPosts.filter(({ ref }) => !existingAuthors.has(ref)),
     )
-    for (const post of read) {
-      const holder = holders.get(post.ref)
-      if (holder !== undefined) {
-        if (isOwner(context, holder)) results.recordPresent(post)
+    for (const post of readPosts) {
+      const existingAuthor = existingAuthors.get(post.ref)
+      if (existingAuthor !== undefined) {
+        if (isOwner(context, existingAuthor)) results.recordPresent(post)
         else results.refuse(post, 'guid_taken')
         continue
       }
@@ -63,7 +63,7 @@ export const postImporter: ListImporter<ReadyPost> = {
     const { services } = context
     const now = services.now()
     const results = new BatchResults<ReadyPost>('posts')
-    const byEntity = new Map(ready.map((post) => [post.entity.guid, post]))
+    const postsByGuid = new Map(ready.map((post) => [post.entity.guid, post]))
     const statuses = ready.flatMap(({ entity }) =>
       entity.type === 'status_message' ? buildImportedMessage(entity, now) : [],
     )
@@ -74,22 +74,22 @@ export const postImporter: ListImporter<ReadyPost> = {
     ]
     const records = storeResults.flatMap(({ records }) => [...records])
     await raiseCounts(transaction, countChanges(records, now))
-    await shareWithAspects(transaction, context, records, byEntity)
+    await shareWithAspects(transaction, context, records, postsByGuid)
 
-    const ids = new Set(records.map(({ message }) => message.entity.guid))
+    const storedGuids = new Set(records.map(({ message }) => message.entity.guid))
     const takenGuids = new Set(
       storeResults.flatMap(({ rejected }) => rejected.map(({ message }) => guidOf(message?.entity))),
     )
-    const unstoredPosts = ready.filter(({ ref }) => !ids.has(ref) && !takenGuids.has(ref))
-    const holders = await findOwnersOfGuids(
+    const unstoredPosts = ready.filter(({ ref }) => !storedGuids.has(ref) && !takenGuids.has(ref))
+    const existingAuthors = await findAuthorsOfGuids(
       transaction,
       'posts',
       unstoredPosts.map(({ ref }) => ref),
     )
     for (const post of ready) {
-      if (ids.has(post.ref)) results.recordImported(post)
+      if (storedGuids.has(post.ref)) results.recordImported(post)
       else if (takenGuids.has(post.ref)) results.refuse(post, 'guid_taken')
-      else if (holders.has(post.ref)) results.recordPresent(post)
+      else if (existingAuthors.has(post.ref)) results.recordPresent(post)
       else results.refuse(post, post.entity.type === 'reshare' ? 'duplicate' : 'deleted_before')
     }
     return results.outcomes
@@ -141,17 +141,17 @@ function readPost(
 async function findTakenParts(context: ImportContext, posts: readonly ReadyPost[]): Promise<ReadonlySet<string>> {
   const { db } = context.services
   const statuses = posts.flatMap(({ entity }) => (entity.type === 'status_message' ? [entity] : []))
-  const photos = await findOwnersOfGuids(
+  const photos = await findAuthorsOfGuids(
     db,
     'photos',
     statuses.flatMap((entity) => entity.photos.map(({ guid }) => guid)),
   )
-  const polls = await findOwnersOfGuids(
+  const polls = await findAuthorsOfGuids(
     db,
     'polls',
     statuses.flatMap(({ poll }) => poll?.guid ?? []),
   )
-  const foreign = [...photos, ...polls].filter(([, holder]) => !isOwner(context, holder))
+  const foreign = [...photos, ...polls].filter(([, author]) => !isOwner(context, author))
   return new Set(foreign.map(([guid]) => guid))
 }
 
@@ -216,9 +216,9 @@ export async function shareKnownPosts(
   aspectsOfOthers: ReadonlySet<string>,
 ): Promise<void> {
   const { services, user } = context
-  const read = items.flatMap((item) => readPost(context, item, new BatchResults<ReadyPost>('posts')))
+  const readPosts = items.flatMap((item) => readPost(context, item, new BatchResults<ReadyPost>('posts')))
   const posts = new Map(
-    read.flatMap((post) => {
+    readPosts.flatMap((post) => {
       const aspects = post.aspects.filter((name) => !aspectsOfOthers.has(name.toLowerCase()))
       return aspects.length === 0 ? [] : [[post.ref, { ...post, aspects }]]
     }),

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { readMentionedAddresses, readTagNames } from '../../../domain/posts/texts.js'
 import {
-  findOwnersOfGuids,
+  findAuthorsOfGuids,
   findParents,
   findReactions,
   type RelayableParent,
@@ -83,7 +83,7 @@ export async function findStoredRelayables(
   const addresses = new Map<string, string>()
   for (const kind of RELAYABLE_KINDS) {
     const guids = relayables.filter(({ entity }) => entity.type === kind).map(({ ref }) => ref)
-    for (const [guid, holder] of await findOwnersOfGuids(db, RECORD_TABLES[kind].table, guids))
+    for (const [guid, holder] of await findAuthorsOfGuids(db, RECORD_TABLES[kind].table, guids))
       addresses.set(guid, holder)
   }
   return addresses

@@ -59,7 +59,7 @@ export interface RunOptions {
   readonly makePicture: MakePicture
   reportProgress?(progress: ImportProgress): void
   /** The import that had the last turn. */
-  readonly after?: number
+  readonly afterImportId?: number
   /** Milliseconds until other imports that wait have a turn. Default: until the end. */
   readonly turnMs?: number
 }
@@ -67,13 +67,16 @@ export interface RunOptions {
 /** Milliseconds between two heartbeats. */
 const HEARTBEAT_INTERVAL_MS = 5_000
 
-/** Runs an import from its cursor to its end, or of its turn, unless another process does. Returns its last state; undefined: none runs. */
+/**
+ * Claims an import and runs it from its cursor until it ends or its turn is over. Returns the import; undefined: there is none to run. With
+ * an `id` only that import is claimed.
+ */
 export async function runImport(
   services: Services,
   id: number | null,
-  { signal, after, ...options }: RunOptions,
+  { signal, afterImportId, ...options }: RunOptions,
 ): Promise<ArchiveImport | undefined> {
-  const archiveImport = await claimImportHere(services, { id, after })
+  const archiveImport = await claimImportHere(services, { id, afterImportId })
   if (archiveImport === undefined) return undefined
   if (archiveImport.attempts > IMPORT_LIMITS.attempts) {
     await failImport(services, archiveImport, CRASHED)
@@ -125,17 +128,22 @@ export async function runImport(
  */
 async function claimImportHere(
   services: Services,
-  { id, after }: { readonly id: number | null; readonly after: number | undefined },
+  { id, afterImportId }: { readonly id: number | null; readonly afterImportId: number | undefined },
 ): Promise<ArchiveImport | undefined> {
-  const elsewhere: number[] = []
+  const idsOnOtherMachines: number[] = []
   for (;;) {
-    const claim = { deadAfterSeconds: IMPORT_LIMITS.workerSeconds, id, after, except: elsewhere }
+    const claim = {
+      deadAfterSeconds: IMPORT_LIMITS.workerSeconds,
+      id,
+      after: afterImportId,
+      except: idsOnOtherMachines,
+    }
     const claimed = await claimImport(services.db, claim)
     if (claimed === undefined || (await isFolder(importFolder(services, claimed)))) return claimed
     if (services.now().getTime() - claimed.createdAt.getTime() > IMPORT_LIMITS.uploadDays * DAY_MS) return claimed
     await releaseImport(services.db, claimed)
     services.log.debug({ import: claimed.id }, 'archive of an import is on another machine')
-    elsewhere.push(claimed.id)
+    idsOnOtherMachines.push(claimed.id)
   }
 }
 
@@ -158,7 +166,7 @@ const FAULTS_OF_OWNER: ReadonlySet<string> = new Set<ArchiveFault>(['key_mismatc
 /** Fails the import, or lets the next attempt continue at the cursor after the time limit of a dead worker. */
 async function endAttempt(services: Services, claimed: ArchiveImport, error: unknown): Promise<void> {
   if (error instanceof ArchiveError) {
-    // Of another person's archive nothing stays, as if its check had refused it.
+    // Nothing may remain of another person's archive, as if the check had refused it.
     if (FAULTS_OF_OWNER.has(error.fault)) await undoImport(services, claimed)
     return failImport(services, claimed, error.fault, error)
   }
@@ -204,7 +212,7 @@ class ImportRun {
   }
 
   async run(): Promise<void> {
-    const phases = this.#phases()
+    const phases = this.#listPhases()
     const from = Math.max(
       0,
       phases.findIndex(({ name }) => name === this.#import.phase),
@@ -221,25 +229,21 @@ class ImportRun {
     return { ...this.#import, state: 'done', counts: this.#counts }
   }
 
-  #phases(): readonly Phase[] {
+  #listPhases(): readonly Phase[] {
     const { options } = this.#import
     return [
       ...(options.contacts === false ? [] : RELATION_IMPORTERS.map((importer) => this.#listPhase(importer))),
-      this.#step('photos', () => this.#photos()),
-      ...(options.move ? [this.#step('move', () => this.#move())] : []),
+      { name: 'photos', run: () => this.#importPhotos() },
+      ...(options.move ? [{ name: 'move', run: () => this.#move() }] : []),
       ...(options.content ? CONTENT_IMPORTERS.map((importer) => this.#listPhase(importer)) : []),
       ...(options.content && this.#import.identity !== 'unproven'
         ? PRIVATE_IMPORTERS.map((importer) => this.#listPhase(importer))
         : []),
-      ...(options.content ? [this.#step('marks', () => this.#marks())] : []),
-      this.#step('settings', () => this.#settings()),
-      this.#step('place_photos', () => this.#attachPhotos()),
-      ...(options.move ? [this.#step('announce', () => this.#announce())] : []),
+      ...(options.content ? [{ name: 'marks', run: () => this.#importMarks() }] : []),
+      { name: 'settings', run: () => this.#importSettings() },
+      { name: 'place_photos', run: () => this.#attachPhotos() },
+      ...(options.move ? [{ name: 'announce', run: () => this.#announce() }] : []),
     ]
-  }
-
-  #step(name: string, run: () => Promise<void>): Phase {
-    return { name, run }
   }
 
   #listPhase(importer: BatchImporter): Phase {
@@ -313,7 +317,7 @@ class ImportRun {
     this.#context = await withEarlierAddresses(this.#context, this.#import)
   }
 
-  async #photos(): Promise<void> {
+  async #importPhotos(): Promise<void> {
     const { header, phase, lines } = this.#import
     const file = await openPhotosOf(this.#services, this.#import)
     await importPhotos(this.#context, {
@@ -361,7 +365,7 @@ class ImportRun {
     return this.#save(transaction, phase, 0, [itemOutcome])
   }
 
-  async #marks(): Promise<void> {
+  async #importMarks(): Promise<void> {
     const folder = importFolder(this.#services, this.#import)
     // Only with the move: in a repetition, a post whose aspect the person has deleted since would get a new one of that name.
     if (this.#import.options.move && (this.#counts.posts?.skipped ?? 0) > 0) {
@@ -380,7 +384,7 @@ class ImportRun {
     )
   }
 
-  async #settings(): Promise<void> {
+  async #importSettings(): Promise<void> {
     const { options, header } = this.#import
     if (!options.move) {
       this.#counts = await inRequestTransaction(this.#services, (transaction) =>

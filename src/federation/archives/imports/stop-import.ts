@@ -30,13 +30,13 @@ export function isCancellable({ state, phase }: Pick<ArchiveImport, 'state' | 'p
 }
 
 /** Pauses a running import, or lets a paused one go on. Repeating it changes nothing. */
-export async function pauseImport(
+export async function setImportState(
   services: Services,
-  by: Pick<ArchiveImport, 'userId' | 'uid'>,
+  target: Pick<ArchiveImport, 'userId' | 'uid'>,
   state: 'running' | 'paused',
 ): Promise<void> {
   await inRequestTransaction(services, async (transaction) => {
-    const { id } = await requireUnfinished(transaction, by)
+    const { id } = await requireUnfinished(transaction, target)
     await setArchiveImportState(transaction, id, state)
   })
 }
@@ -48,7 +48,7 @@ export async function cancelImport(services: Services, user: ImportingUser, uid:
   const files = await inRequestTransaction(services, async (transaction) => {
     const archiveImport = await requireUnfinished(transaction, { userId, uid })
     if (!isCancellable(archiveImport)) {
-      throw new Refusal('import_beyond_cancel', 'The import is too far: it can only be paused.')
+      throw new Refusal('import_beyond_cancel', 'The import can no longer be cancelled. Pause it instead.')
     }
     const names = await undoAll(transaction, user, archiveImport.id)
     await cancelImportRow(transaction, archiveImport.id, services.now())

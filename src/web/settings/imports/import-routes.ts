@@ -6,7 +6,7 @@ import { reauthenticate } from '../../../domain/accounts/factors/reauthenticate.
 import { getArchiveImport, shareAgain } from '../../../domain/archives/imports.js'
 import type { Actor } from '../../../domain/moderation/actor.js'
 import { csvLine } from '../../../domain/moderation/csv.js'
-import { cancelImport, pauseImport } from '../../../federation/archives/imports/stop-import.js'
+import { cancelImport, setImportState } from '../../../federation/archives/imports/stop-import.js'
 import { dropUpload, requestCheck } from '../../../federation/archives/uploads/receive-upload.js'
 import { startImport } from '../../../federation/archives/uploads/start-import.js'
 import { type ItemOutcome, listItemOutcomes } from '../../../persistence/archives/imports.js'
@@ -157,7 +157,7 @@ export const importPageRoutes: FastifyPluginAsync = async (app) => {
   ] as const) {
     app.post(path, route, async (request, reply) => {
       const by = { userId: request.signedIn.viewer.userId, uid: formText(request, 'id') ?? '' }
-      return runUseCase(reply, flash, STOP_REFUSALS, () => pauseImport(request.services, by, state))
+      return runUseCase(reply, flash, STOP_REFUSALS, () => setImportState(request.services, by, state))
     })
   }
 
