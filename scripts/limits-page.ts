@@ -258,6 +258,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     expansionRatio: 'the archive is refused: `too_large`',
     posts: 'the archive is refused: `too_many`',
     contacts: 'the archive is refused: `too_many`',
+    aspects: 'the archive is refused: `too_many`; aspects that only contacts name are not created',
     items: 'the archive is refused: `too_many`',
     batchItems: 'the next transaction',
     batchCharacters: 'the next transaction',

@@ -10,6 +10,8 @@ export const IMPORT_LIMITS = {
   posts: 200_000,
   /** Each unknown one is looked up at its pod. */
   contacts: 20_000,
+  /** Aspects of an archive, and of the account after its import. Nobody has hundreds. */
+  aspects: 1_000,
   /** All items of an archive. */
   items: 2_000_000,
   /** Items that one transaction stores. */

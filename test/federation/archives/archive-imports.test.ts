@@ -1404,6 +1404,19 @@ describe('an archive is refused', () => {
     expect(pod.fakePods.requests.filter((request) => request.startsWith('many.example'))).toEqual([])
   })
 
+  it('if it has more aspects than an account may have; contacts name at most so many', async () => {
+    const names = Array.from({ length: IMPORT_LIMITS.aspects + 1 }, (_, index) => `Garden ${index}`)
+    const groups = names.map((name) => ({ name }))
+    await expect(begin(archiveOf(old, { user: { contact_groups: groups } }))).rejects.toMatchObject({
+      fault: 'too_many',
+    })
+    const contacts = [archivedContact(carl.address, { contact_groups_membership: names })]
+    await importAll(archiveOf(old, { user: { contacts } }))
+    const aspects = await pod.db('aspects').where({ userId: al.userId }).pluck('name')
+    expect(aspects).toHaveLength(IMPORT_LIMITS.aspects)
+    await pod.db('aspects').whereIn('name', names).delete()
+  })
+
   it('if its posts name more photos than a zip may have, also in one post', async () => {
     const photos = Array.from({ length: IMPORT_LIMITS.photoEntries + 1 }, (_, index) => ({
       entity_data: { remote_photo_name: `${index}.png` },

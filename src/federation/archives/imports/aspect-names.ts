@@ -10,6 +10,9 @@ const MAX_CHARACTERS = TEXT_LIMITS.aspectNameCharacters
 /** Aspects whose names are made distinct, so that the record of an import stays small. */
 const MAX_DISTINCT_NAMES = 1_000
 
+/** The longest name that diaspora* stores. */
+const MAX_UNCUT_CHARACTERS = 255
+
 /** The stored names of aspects whose cut name another aspect of the archive has, by the whole name in lower case. */
 export type DistinctAspectNames = Readonly<Record<string, string>>
 
@@ -58,7 +61,7 @@ export function readAspectName(
 
 function readUncutName(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
-  const name = cleanText(value).trim()
+  const name = firstCharacters(cleanText(value), MAX_UNCUT_CHARACTERS).trim()
   return name === '' ? undefined : name
 }
 

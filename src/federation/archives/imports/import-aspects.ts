@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { type ImportChange, recordChanges } from '../../../persistence/archives/import-changes.js'
 import { Aspect } from '../../../persistence/models/aspect.js'
 import { User } from '../../../persistence/models/user.js'
+import { IMPORT_LIMITS } from '../limits.js'
 import { readMembers } from '../reading/archive-owner.js'
 import { readAspectName } from './aspect-names.js'
 import { BatchResults, type ImportContext, type ListImporter, NO_REF, type ReadyItem } from './import-context.js'
@@ -33,17 +34,17 @@ export const aspectImporter: ListImporter<ReadyItem> = {
 
   async store(context, transaction, ready) {
     const results = new BatchResults<ReadyItem>('aspects')
-    await ensureAspects(
-      context,
-      transaction,
-      ready.map(({ ref }) => ref),
-    )
-    for (const item of ready) results.recordImported(item)
+    const names = ready.map(({ ref }) => ref)
+    const ids = await ensureAspects(context, transaction, names)
+    for (const item of ready) {
+      if (ids.has(item.ref.toLowerCase())) results.recordImported(item)
+      else results.refuse(item, 'over_limit')
+    }
     return results.outcomes
   },
 }
 
-/** Creates the missing aspects; returns the ids of all by name in lower case. */
+/** Creates the missing aspects, up to the limit; returns the ids of all by name in lower case. */
 export async function ensureAspects(
   { user, importId }: Pick<ImportContext, 'user' | 'importId'>,
   transaction: Knex.Transaction,
@@ -55,7 +56,7 @@ export async function ensureAspects(
   const ids = new Map(aspects.map(({ name, id }) => [name.toLowerCase(), id]))
   const changes: ImportChange[] = []
   for (const name of names) {
-    if (ids.has(name.toLowerCase())) continue
+    if (ids.has(name.toLowerCase()) || ids.size >= IMPORT_LIMITS.aspects) continue
     const { id } = await Aspect.insertLast(transaction, userId, name)
     ids.set(name.toLowerCase(), id)
     changes.push({ kind: 'aspect', id })

@@ -19,6 +19,7 @@ import { Person } from '../../../persistence/models/person.js'
 import { User } from '../../../persistence/models/user.js'
 import { findNewestIdentities } from '../../../persistence/people/move-person.js'
 import { parseAddress } from '../../../protocol/address.js'
+import { IMPORT_LIMITS } from '../limits.js'
 import { type FoundPerson, isBlockedHere } from '../lookups/people-finder.js'
 import { isOwner } from '../owner.js'
 import { readMembers } from '../reading/archive-owner.js'
@@ -144,7 +145,7 @@ function readContact(
     ref: address,
     receiving: (members['receiving'] ?? members['followed']) === true,
     sharing: (members['sharing'] ?? members['following']) === true,
-    groups: [...new Set(groups.flatMap((name) => readAspectName(context, name) ?? []))],
+    groups: [...new Set(groups.flatMap((name) => readAspectName(context, name) ?? []))].slice(0, IMPORT_LIMITS.aspects),
   }
   return [contact]
 }

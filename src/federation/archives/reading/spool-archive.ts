@@ -331,6 +331,7 @@ class Spool {
     const count = (list: SpooledList) => this.#files.get(list)?.count ?? 0
     requireMax('posts', count('posts'), IMPORT_LIMITS.posts)
     requireMax('contacts', count('contacts'), IMPORT_LIMITS.contacts)
+    requireMax('aspects', count('contact_groups'), IMPORT_LIMITS.aspects)
     let [items, photos] = [0, 0]
     for (const each of this.#files.values()) {
       items += each.count
