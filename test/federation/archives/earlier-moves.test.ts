@@ -70,14 +70,14 @@ function envelopeOfMove(from: FakePerson, to: FakePerson, signer = to): string {
   return envelopeOf(from, entity)
 }
 
-/** Imports an archive of bella into the account al. */
-async function importWith(user: Readonly<Record<string, unknown>>) {
+/** Imports an archive of bella, or of somebody else, into the account al. */
+async function importWith(user: Readonly<Record<string, unknown>>, owner: FakePerson = bella) {
   const { id } = await beginImport(pod, COMMAND_ACTOR, {
-    file: await writeArchiveFile(join(folder, newGuid()), archiveOf(bella, { user })),
+    file: await writeArchiveFile(join(folder, newGuid()), archiveOf(owner, { user })),
     photosFile: undefined,
     user: { userId: al.userId, personId: al.id, address: al.address, username: 'al' },
     options: { contacts: true, content: true, settings: true, profile: true },
-    moveFrom: bella.address,
+    moveFrom: owner.address,
   })
   return runImport(pod, id, { signal: forever, makePicture: makeImportedPicture })
 }
@@ -154,6 +154,45 @@ it('an earlier move is left out if its signatures do not hold, or if it leads to
       'no move',
     ],
   })
+  expect(await moves()).toEqual([bella.address])
+})
+
+it('an archive of an account that cannot be examined moves no earlier identity', async () => {
+  const person = await addRemotePerson(pod, anna.address, anna)
+  const invented = { ...bella, address: `bella@unreachable-${newGuid().slice(0, 8)}.example` }
+  const move = { from: anna.address, to: invented.address }
+  const entity: AccountMigrationEntity = {
+    type: 'account_migration',
+    author: invented.address,
+    profile: profileOf(invented, { first_name: 'Bella', public: false }),
+    signature: signMigration(move, anna.privateKey), // as the pod of bella has sent it to pods of Friendica
+    old_identity: anna.address,
+    remote_photo_path: undefined,
+  }
+  await importWith(
+    {
+      migrations: [
+        { old_address: anna.address, envelope: envelopeOf(invented, entity) },
+        { old_address: anna.address, envelope: envelopeOfMove(anna, invented) },
+      ],
+    },
+    invented,
+  )
+  expect(await moves()).toEqual([invented.address])
+  expect(await pod.db('people').where({ id: person.id }).first()).toMatchObject({ closedAt: null })
+})
+
+it('an earlier move whose envelope the newer identity has signed is left out', async () => {
+  await addRemotePerson(pod, anna.address, anna)
+  const entity: AccountMigrationEntity = {
+    type: 'account_migration',
+    author: bella.address,
+    profile: profileOf(bella, { first_name: 'Bella', public: false }),
+    signature: signMigration({ from: anna.address, to: bella.address }, anna.privateKey),
+    old_identity: anna.address,
+    remote_photo_path: undefined,
+  }
+  await importWith({ migrations: [{ old_address: anna.address, envelope: envelopeOf(bella, entity) }] })
   expect(await moves()).toEqual([bella.address])
 })
 

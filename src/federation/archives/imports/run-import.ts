@@ -300,7 +300,7 @@ class ImportRun {
     const oldKey = readPrivateKey(this.#services.secrets.decrypt(sealedKey, `user ${userId}`))
     if (oldKey === undefined) throw new Error('The key of the archive cannot be parsed.')
     // This may discover the old account, whose key is compared in the transaction.
-    const earlier = await verifyEarlierMoves(this.#context, importFolder(this.#services, this.#import), oldKey)
+    const earlier = await verifyEarlierMoves(this.#context, importFolder(this.#services, this.#import))
     const remotePhotoPath = await this.#photoPath()
     this.#counts = await inRequestTransaction(this.#services, async (transaction) => {
       const counts = await this.#importProfile(transaction, 'move')

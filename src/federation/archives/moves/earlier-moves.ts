@@ -1,4 +1,4 @@
-import { createPublicKey, type KeyObject } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import type { Knex } from 'knex'
 import { closeMovedPerson } from '../../../domain/accounts/closing/close-moved.js'
 import { movePerson } from '../../../domain/people/move-person.js'
@@ -42,12 +42,11 @@ export async function listEarlierMoves(folder: string): Promise<readonly ListedM
 
 /**
  * The moves that an archive lists, those whose signatures hold by the keys that this pod knows or discovers. The owner could have
- * written the others.
+ * written the others. The key of the archive proves nothing: if the pod of its account does not answer, anybody may have made it.
  */
 export async function verifyEarlierMoves(
   { services, people, oldAddress, signal }: ImportContext,
   folder: string,
-  ownerKey: KeyObject,
 ): Promise<readonly EarlierMove[]> {
   const listedMoves = await listEarlierMoves(folder)
   if (listedMoves.length === 0) return []
@@ -58,7 +57,6 @@ export async function verifyEarlierMoves(
     const key = each.state === 'found' ? readPublicKey(each.person.publicKey) : undefined
     if (key !== undefined) keys.set(address, key)
   }
-  keys.set(oldAddress, createPublicKey(ownerKey))
   const openedEnvelopes = await services.crypto.verifyEnvelopes(
     listedMoves.map(({ envelope }) => ({ envelope, receivedAt: services.now() })),
     keys,
@@ -68,8 +66,9 @@ export async function verifyEarlierMoves(
     if (openedEnvelope?.state !== 'verified' || openedEnvelope.entity.type !== 'account_migration') return []
     const { entity, sender, signature } = openedEnvelope
     const move = readMigration(entity)
-    // Both identities sign it: the sender signs the envelope, the other identity the entity.
-    const isSigned = signature === 'valid' && (sender === move.from || sender === move.to) && sender !== move.witness
+    // In an archive the old identity has signed the envelope, and the new one the entity. The signature of an old identity over the
+    // entity proves no envelope: every pod that calls itself Friendica gets one.
+    const isSigned = signature === 'valid' && sender === move.from && move.witness === move.to
     if (!isSigned || move.from !== from || move.to === from) return []
     const envelopeParts = { signature: entity.signature ?? '', remotePhotoPath: entity.remote_photo_path ?? null }
     return [{ to: move.to, earlier: { oldAddress: from, envelope, ...envelopeParts } }]
