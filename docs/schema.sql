@@ -982,6 +982,7 @@ create table migration_announcements (
   given_up_at timestamp(3) with time zone,
   last_status integer,
   attempted_at timestamp(3) with time zone,
+  unanswered smallint default 0 not null,
   constraint migration_announcements_migration_id_fkey FOREIGN KEY (migration_id) REFERENCES account_migrations(id) ON DELETE CASCADE,
   constraint migration_announcements_pkey PRIMARY KEY (migration_id, pod_id),
   constraint migration_announcements_pod_id_fkey FOREIGN KEY (pod_id) REFERENCES pods(id) ON DELETE CASCADE,

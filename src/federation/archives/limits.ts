@@ -72,4 +72,6 @@ export const IMPORT_LIMITS = {
   announcedHosts: 10_000,
   /** Refusals of a pod after which the announcement to it ends. */
   announceAttempts: 10,
+  /** Attempts without an answer after which the announcement to a pod ends that has never answered anything. */
+  announceUnanswered: 30,
 } as const

@@ -201,13 +201,17 @@ export interface DueAnnouncement {
   readonly ssl: boolean
   readonly envelope: string
   readonly attempts: number
+  /** Attempts in a row without an answer. */
+  readonly unanswered: number
   readonly announceUntil: Date
   readonly offlineSince: Date | null
+  /** The pod has answered a request of this pod at some time. */
+  readonly hasEverAnswered: boolean
 }
 
 /**
  * Leases announcements that are due: other processes do not see them until the lease is over. A pod that did not answer is due as soon
- * as it answers other messages again. A pod gets an earlier move of the same person first: the next one waits for its answer.
+ * as it has accepted another message, or a check has found it. A pod gets an earlier move of the same person first: the next one waits for its answer.
  */
 export async function leaseDueAnnouncements(
   db: Knex,
@@ -220,7 +224,7 @@ export async function leaseDueAnnouncements(
        where delivered_at is null and given_up_at is null
          and pods.blocked_at is null and (pods.paused_until is null or pods.paused_until < :now::timestamptz)
          and (due_at <= :now::timestamptz or attempted_at < :now::timestamptz - interval '5 minutes'
-           and last_status is null and pods.offline_since is null)
+           and last_status is null and pods.last_success_at > attempted_at)
          and not exists (
            select from account_migrations as move
            join account_migrations as earlier on earlier.new_person_id in (move.new_person_id, move.old_person_id)
@@ -235,11 +239,12 @@ export async function leaseDueAnnouncements(
        update migration_announcements as announcement
        set due_at = :now::timestamptz + make_interval(secs => :leaseSeconds), attempted_at = :now
        from due where announcement.migration_id = due.migration_id and announcement.pod_id = due.pod_id
-       returning announcement.migration_id, announcement.pod_id, announcement.attempts
+       returning announcement.migration_id, announcement.pod_id, announcement.attempts, announcement.unanswered
      )
-     select leased.migration_id as "migrationId", pods.id as "podId", pods.host, pods.port, pods.ssl, attempts,
+     select leased.migration_id as "migrationId", pods.id as "podId", pods.host, pods.port, pods.ssl, attempts, unanswered,
        case when pods.software = 'friendica' then coalesce(envelope_friendica, envelope) else envelope end as envelope,
-       announce_until as "announceUntil", pods.offline_since as "offlineSince"
+       announce_until as "announceUntil", pods.offline_since as "offlineSince",
+       pods.answered_at is not null or pods.last_success_at is not null as "hasEverAnswered"
      from leased
      join account_migrations on account_migrations.id = leased.migration_id
      join pods on pods.id = leased.pod_id
@@ -255,6 +260,7 @@ export interface AnnouncementResult {
   /** Null: the pod has not answered. */
   readonly lastStatus: number | null
   readonly attempts: number
+  readonly unanswered: number
   readonly dueAt: Date
   readonly deliveredAt: Date | null
   readonly givenUpAt: Date | null

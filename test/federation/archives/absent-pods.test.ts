@@ -55,7 +55,9 @@ async function absentPod(host: string) {
       received += 1
       response.writeHead(202).end()
     })
-    await pod.db('pods').where({ id: absent.id }).update({ offlineSince: null })
+    // A check or a delivery has found it.
+    const lastSuccessAt = new Date(Date.now() + DAY_MS / 2)
+    await pod.db('pods').where({ id: absent.id }).update({ offlineSince: null, lastSuccessAt })
   }
   return { id: absent.id, comeBack, received: () => received }
 }
@@ -142,4 +144,38 @@ it('after the move the old private key is in no table', async () => {
   }
   const { sealedPrivateKey } = await pod.db('user_secrets').where({ userId: al.userId }).first()
   expect(pod.secrets.decrypt(sealedPrivateKey, `user ${al.userId}`).includes(pkcs8[3] ?? '')).toBe(false)
+})
+
+it('a pod that is not known to be offline, and does not answer, is tried less and less often, then given up', async () => {
+  const silent = await absentPod('silent.example:3000')
+  await pod.db('pods').where({ id: silent.id }).update({ offlineSince: null, answeredAt: null, lastSuccessAt: null })
+  await move(archiveOf(old, { user: { contacts: [archivedContact('x@silent.example:3000')] } }))
+  const waits: number[] = []
+  let now = Date.now()
+  let announcement = await findAnnouncement(silent.id)
+  while (announcement.givenUpAt === null) {
+    await sendDueAnnouncements(pod.at(new Date(now)), forever)
+    announcement = await findAnnouncement(silent.id)
+    waits.push((announcement.dueAt.getTime() - now) / 3_600_000)
+    await sendDueAnnouncements(pod.at(new Date(now + 6 * 60_000)), forever) // nothing has shown that the pod is back
+    expect(await findAnnouncement(silent.id)).toEqual(announcement)
+    now = announcement.dueAt.getTime()
+  }
+  expect(waits.slice(0, 12)).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 720, 720])
+  expect(waits).toHaveLength(30)
+})
+
+it('a pod that has answered before is not given up', async () => {
+  const away = await absentPod('earlier.example:3000')
+  await pod.db('pods').where({ id: away.id }).update({ offlineSince: null, answeredAt: new Date() })
+  await move(archiveOf(old, { user: { contacts: [archivedContact('x@earlier.example:3000')] } }))
+  await pod.db('migrationAnnouncements').where({ podId: away.id }).update({ unanswered: 40 })
+  await announce(0)
+  expect(await findAnnouncement(away.id)).toMatchObject({ unanswered: 41, givenUpAt: null })
+})
+
+it('an archive adds two ports of a host at most', async () => {
+  const contacts = Array.from({ length: 5 }, (_, port) => archivedContact(`x@ports.example:${3000 + port}`))
+  await move(archiveOf(old, { user: { contacts } }))
+  expect(await pod.db('pods').where({ host: 'ports.example' }).orderBy('port').pluck('port')).toEqual([3000, 3001])
 })

@@ -20,6 +20,7 @@ import { listEarlierMoves } from './earlier-moves.js'
 
 /** Pods of an archive that this pod does not know, and that it notes for the announcement. */
 const MAX_NEW_PODS = 2_000
+const MAX_NEW_PORTS = 2
 
 interface ArchiveOfMove {
   readonly services: Pick<Services, 'config' | 'db' | 'requestContext' | 'now'>
@@ -40,7 +41,10 @@ export async function announceMove(archive: ArchiveOfMove, folder: string): Prom
   await inRequestTransaction(services, async (transaction) => {
     const move = await findMoveTo(transaction, oldAddress, user.personId)
     if (move === undefined) throw new Error(`The move of ${oldAddress} is not stored.`)
-    await insertUnknownPods(transaction, [...people.values()].slice(0, MAX_NEW_PODS).map(parsePodHost))
+    await insertUnknownPods(
+      transaction,
+      firstPortsOfHosts([...people.values()].map(parsePodHost)).slice(0, MAX_NEW_PODS),
+    )
     const now = services.now()
     const threads = await findPodsOfThreads(transaction, user.personId)
     const first = distinctPods([...[...recipientUrls.values()].map(parsePodHost), ...threads])
@@ -49,6 +53,16 @@ export async function announceMove(archive: ArchiveOfMove, folder: string): Prom
       if (id !== move.id) await insertAnnouncements(transaction, id, { first, now, hours: undefined })
     }
     await insertAnnouncements(transaction, move.id, { first, now, hours: IMPORT_LIMITS.secondWaveHours })
+  })
+}
+
+/** An archive could name thousands of ports of one host, which then get as many requests. */
+function firstPortsOfHosts(pods: readonly AnnouncedPod[]): readonly AnnouncedPod[] {
+  const portsOfHosts = new Map<string, number>()
+  return distinctPods(pods).filter(({ host }) => {
+    const ports = (portsOfHosts.get(host) ?? 0) + 1
+    portsOfHosts.set(host, ports)
+    return ports <= MAX_NEW_PORTS
   })
 }
 

@@ -17,6 +17,7 @@ const LEASE_SECONDS = 120
 const EXCHANGE_MS = 10_000
 
 const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
 
 /** Sends the announcements of moves that are due; resolves with their number. Each is one public message to one pod. */
 export async function sendDueAnnouncements(services: Services, signal: AbortSignal): Promise<number> {
@@ -63,32 +64,39 @@ async function post(
   }
 }
 
-/** Absence of a pod never counts; only its refusals do. */
+/**
+ * Refusals of a pod count, its absence does not: a pod that was away for years gets the move. Only one that has never answered anything
+ * is given up, because anybody may name such hosts in an archive.
+ */
 function resultOf(
-  { migrationId, podId, attempts, announceUntil, offlineSince }: DueAnnouncement,
+  { migrationId, podId, attempts, unanswered, announceUntil, offlineSince, hasEverAnswered }: DueAnnouncement,
   status: number | undefined,
   now: Date,
 ): AnnouncementResult {
   const resultFields = { migrationId, podId, lastStatus: status ?? null }
   if (status !== undefined && status >= 200 && status < 300) {
-    return { ...resultFields, attempts, dueAt: now, deliveredAt: now, givenUpAt: null }
+    return { ...resultFields, attempts, unanswered: 0, dueAt: now, deliveredAt: now, givenUpAt: null }
   }
   const isRefused = status !== undefined && status >= 400 && status < 500
   const refusals = attempts + (isRefused ? 1 : 0)
-  const isOver = now >= announceUntil || refusals >= IMPORT_LIMITS.announceAttempts
-  const wait = isRefused ? MINUTE_MS * 2 ** refusals : waitForAbsent(offlineSince, now)
+  const silences = status === undefined ? unanswered + 1 : 0
+  const isUnknown = !hasEverAnswered && silences >= IMPORT_LIMITS.announceUnanswered
+  const isOver = now >= announceUntil || refusals >= IMPORT_LIMITS.announceAttempts || isUnknown
+  const wait = isRefused ? MINUTE_MS * 2 ** refusals : waitForAbsent(offlineSince, silences, now)
   return {
     ...resultFields,
     attempts: refusals,
+    unanswered: silences,
     dueAt: new Date(now.getTime() + wait),
     deliveredAt: null,
     givenUpAt: isOver ? now : null,
   }
 }
 
-/** The longer a pod is away, the rarer it is tried. */
-function waitForAbsent(offlineSince: Date | null, now: Date): number {
+/** The longer a pod is away, and the more often it has not answered, the rarer it is tried. */
+function waitForAbsent(offlineSince: Date | null, silences: number, now: Date): number {
   const absentMs = offlineSince === null ? 0 : now.getTime() - offlineSince.getTime()
   if (absentMs > 365 * DAY_MS) return 91 * DAY_MS
-  return absentMs > 14 * DAY_MS ? 30 * DAY_MS : 60 * MINUTE_MS
+  if (absentMs > 14 * DAY_MS) return 30 * DAY_MS
+  return Math.min(30 * DAY_MS, HOUR_MS * 2 ** Math.max(0, silences - 1))
 }
