@@ -725,6 +725,7 @@ create table import_uploads (
   sealed_key bytea,
   error text,
   created_at timestamp(3) with time zone not null,
+  claim_id uuid,
   constraint import_uploads_pkey PRIMARY KEY (id),
   constraint import_uploads_state_check CHECK ((state = ANY (ARRAY['uploading'::text, 'uploaded'::text, 'checking'::text, 'checked'::text, 'failed'::text, 'started'::text, 'expired'::text]))),
   constraint import_uploads_uid_key UNIQUE (uid),

@@ -142,6 +142,7 @@ export const migrations: ReadonlyMap<string, () => Promise<Migration>> = new Map
   ['0251-people-of-pod', async () => (await import('./0251-people-of-pod.js')).peopleOfPod],
   ['0265-fetched-photos', async () => (await import('./0265-fetched-photos.js')).fetchedPhotos],
   ['0266-import-claims', async () => (await import('./0266-import-claims.js')).importClaims],
+  ['0267-upload-claims', async () => (await import('./0267-upload-claims.js')).uploadClaims],
   [
     '0280-unanswered-announcements',
     async () => (await import('./0280-unanswered-announcements.js')).unansweredAnnouncements,

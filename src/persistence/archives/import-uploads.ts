@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { queryRow, queryRows } from '../database/database.js'
 
@@ -12,6 +13,8 @@ export interface ImportUpload {
   readonly archiveBytes: number
   readonly photoBytes: number
   readonly attempts: number
+  /** The claim of the worker that checks it; null: there is none. */
+  readonly claimId: string | null
   readonly facts: unknown
   readonly report: unknown
   readonly sealedKey: Buffer | null
@@ -84,21 +87,39 @@ export async function countUploadsSince(db: Knex, userId: number, since: Date): 
   return count
 }
 
-export async function changeUpload(
-  db: Knex,
-  id: number,
-  changes: Partial<
-    Omit<ImportUpload, 'id' | 'uid' | 'userId'> & { readonly checkAt: Date | null; readonly aliveAt: Date | null }
-  >,
-): Promise<void> {
+type UploadChanges = Partial<
+  Omit<ImportUpload, 'id' | 'uid' | 'userId' | 'claimId'> & {
+    readonly checkAt: Date | null
+    readonly aliveAt: Date | null
+  }
+>
+
+export async function changeUpload(db: Knex, id: number, changes: UploadChanges): Promise<void> {
+  await db('importUploads').where({ id }).update(changes)
+}
+
+/** An upload as a worker has claimed it for a check. */
+export type ClaimedUpload = Pick<ImportUpload, 'id' | 'claimId'>
+
+/** Stores the end of a check, or of an attempt. False: the upload is gone, or another worker has claimed it. */
+export async function endCheck(db: Knex, { id, claimId }: ClaimedUpload, changes: UploadChanges): Promise<boolean> {
   const { facts, report } = changes
-  await db('importUploads')
-    .where({ id })
+  const rowCount = await db('importUploads')
+    .where({ id, claimId, state: 'checking' })
     .update({
       ...changes,
       ...(facts !== undefined && { facts: JSON.stringify(facts) }),
       ...(report !== undefined && { report: JSON.stringify(report) }),
+      aliveAt: null,
+      claimId: null,
     })
+  return rowCount > 0
+}
+
+/** Whether the lists of an upload are those of another worker, or of an import. */
+export async function hasOtherLists(db: Knex, id: number): Promise<boolean> {
+  const found = await db('importUploads').where({ id }).whereIn('state', ['checking', 'checked', 'started']).first('id')
+  return found !== undefined
 }
 
 export async function deleteUpload(db: Knex, id: number): Promise<void> {
@@ -110,31 +131,32 @@ export async function claimUpload(
   db: Knex,
   { now, deadAfterSeconds }: { readonly now: Date; readonly deadAfterSeconds: number },
 ): Promise<ImportUpload | undefined> {
+  const claimId = randomUUID()
   const [claimedRow] = await queryRows<{ readonly id: number }>(
     db,
-    `update import_uploads set state = 'checking', alive_at = now(), attempts = attempts + 1
+    `update import_uploads set state = 'checking', alive_at = now(), attempts = attempts + 1, claim_id = ?
      where id = (
        select id from import_uploads
        where state in ('uploaded', 'checking') and check_at <= ? and (alive_at is null or alive_at < now() - make_interval(secs => ?))
        order by check_at, id limit 1 for update skip locked
      )
      returning id`,
-    [now, deadAfterSeconds],
+    [claimId, now, deadAfterSeconds],
   )
-  return claimedRow && db('importUploads').where({ id: claimedRow.id }).first()
+  return claimedRow && db('importUploads').where({ id: claimedRow.id, claimId }).first()
 }
 
-/** A heartbeat of the check; false: the upload is gone. */
-export async function recordUploadHeartbeat(db: Knex, id: number): Promise<boolean> {
-  const rowCount = await db('importUploads').where({ id, state: 'checking' }).update({ aliveAt: db.fn.now() })
+/** A heartbeat of the check; false: as for `endCheck`. */
+export async function recordUploadHeartbeat(db: Knex, { id, claimId }: ClaimedUpload): Promise<boolean> {
+  const rowCount = await db('importUploads').where({ id, claimId, state: 'checking' }).update({ aliveAt: db.fn.now() })
   return rowCount > 0
 }
 
 /** Another worker may check the upload at once. The attempt does not count. */
-export async function releaseUpload(db: Knex, id: number): Promise<void> {
+export async function releaseUpload(db: Knex, { id, claimId }: ClaimedUpload): Promise<void> {
   await db('importUploads')
-    .where({ id, state: 'checking' })
-    .update({ aliveAt: null, attempts: db.raw('greatest(attempts - 1, 0)') })
+    .where({ id, claimId, state: 'checking' })
+    .update({ aliveAt: null, claimId: null, attempts: db.raw('greatest(attempts - 1, 0)') })
 }
 
 /** Uploads whose files have to go: some time after the import is done, or after the upload. */

@@ -9,6 +9,8 @@ import { newGuid } from '../../../src/domain/new-guid.js'
 import { exportToFile } from '../../../src/federation/archives/export-archive.js'
 import { importFolder } from '../../../src/federation/archives/imports/begin-import.js'
 import { IMPORT_LIMITS } from '../../../src/federation/archives/limits.js'
+import { checkUploads } from '../../../src/federation/archives/uploads/check-uploads.js'
+import { dropUpload } from '../../../src/federation/archives/uploads/receive-upload.js'
 import { hidePosts, unhideContentRows } from '../../../src/persistence/moderation/hidden-content.js'
 import { IMPORT_TASKS, startImports } from '../../../workers/run-imports.js'
 import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
@@ -446,6 +448,41 @@ describe('the page of imports', () => {
       })
     }
     expect((await uploads().where({ state: 'checked' }))[0].report.identity).toBe('proven')
+  })
+
+  it('keeps the check of the worker that has claimed the upload last, and no check of a deleted upload', async () => {
+    const checkWhile = async (act: () => Promise<unknown>) => {
+      let isLookingUp = false
+      const remotePods = new Proxy(pod.pod.remotePods, {
+        get(target, key) {
+          const method = Reflect.get(target, key)
+          if (key !== 'get' || isLookingUp) return method
+          return async (...args: readonly unknown[]) => {
+            isLookingUp = true
+            await act()
+            return Reflect.apply(method, target, args)
+          }
+        },
+      })
+      await upload({ archive: zipped(archive()) })
+      await checkUploads({ ...pod.pod, remotePods }, never)
+      expect(isLookingUp).toBe(true)
+      const [last] = await uploads().orderBy('id', 'desc')
+      return { ...last, lists: (await readdir(join(folder, 'imports'))).filter((name) => name === last.uid) }
+    }
+    const claimedTwice = await checkWhile(async () => {
+      await uploads().update({ aliveAt: new Date(0) })
+      await checkUploads(pod.pod, never)
+      await uploads().update({ state: 'checked' })
+    })
+    expect(claimedTwice).toMatchObject({ state: 'checked', attempts: 2, lists: [claimedTwice.uid] })
+    await dropUpload(pod.pod, { userId: claimedTwice.userId } as never)
+
+    const dropped = await checkWhile(async () => {
+      const [{ userId }] = await uploads()
+      await dropUpload(pod.pod, { userId } as never)
+    })
+    expect(dropped).toMatchObject({ state: 'expired', lists: [] })
   })
 
   it('imports content only with a move', async () => {

@@ -1,8 +1,9 @@
 import { SYSTEM_ACTOR } from '../../../domain/moderation/actor.js'
 import { hasCode } from '../../../errors/thrown.js'
 import {
-  changeUpload,
   claimUpload,
+  endCheck,
+  hasOtherLists,
   type ImportUpload,
   recordUploadHeartbeat,
   releaseUpload,
@@ -36,12 +37,12 @@ export async function checkUploads(services: Services, stopping: AbortSignal): P
 }
 
 async function checkUpload(services: Services, upload: ImportUpload, stopping: AbortSignal): Promise<void> {
-  const { id, uid } = upload
+  const { id } = upload
   if (upload.attempts > IMPORT_LIMITS.attempts + IMPORT_LIMITS.identityAttempts)
     return fail(services, upload, 'crashed')
   const cancellation = new AbortController()
   const heartbeat = setInterval(() => {
-    recordUploadHeartbeat(services.db, id).then(
+    recordUploadHeartbeat(services.db, upload).then(
       (isChecking) => isChecking || cancellation.abort(),
       () => undefined, // an outage has its own log lines
     )
@@ -49,8 +50,8 @@ async function checkUpload(services: Services, upload: ImportUpload, stopping: A
   try {
     await storeCheck(services, upload, AbortSignal.any([stopping, cancellation.signal]))
   } catch (error) {
-    if (stopping.aborted) return await releaseUpload(services.db, id)
-    if (cancellation.signal.aborted) return await deleteSpool(importFolder(services, { uid }))
+    if (stopping.aborted) return await releaseUpload(services.db, upload)
+    if (cancellation.signal.aborted) return await deleteListsOfDropped(services, upload)
     if (error instanceof ArchiveError) return await fail(services, upload, error.fault)
     if (hasCode(error, 'ENOSPC', 'EDQUOT')) return await fail(services, upload, 'no_space')
     services.log.warn({ err: error, upload: id }, 'check of an archive interrupted') // another attempt follows
@@ -60,7 +61,7 @@ async function checkUpload(services: Services, upload: ImportUpload, stopping: A
 }
 
 async function storeCheck(services: Services, upload: ImportUpload, signal: AbortSignal): Promise<void> {
-  const { id, uid, userId } = upload
+  const { uid, userId } = upload
   const user = toImportingUser(
     await User.query(services.db).findById(userId).withGraphFetched('person').throwIfNotFound(),
   )
@@ -81,19 +82,25 @@ async function storeCheck(services: Services, upload: ImportUpload, signal: Abor
   const isFinal = report.identity !== 'unproven' || !hasLaterAttempt
   const now = services.now()
   const pem = owner.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
-  await changeUpload(services.db, id, {
+  const isStored = await endCheck(services.db, upload, {
     state: isFinal ? 'checked' : 'checking',
     checkAt: new Date(now.getTime() + IMPORT_LIMITS.identityMinutes * MINUTE_MS),
-    aliveAt: null,
     checkedAt: now,
     report,
     facts: summary,
     sealedKey: services.secrets.encrypt(pem, `user ${userId}`),
   })
+  if (!isStored) await deleteListsOfDropped(services, upload)
 }
 
-async function fail(services: Services, { id, uid }: ImportUpload, error: string): Promise<void> {
-  services.log.info({ upload: id, reason: error }, 'archive refused by its check')
-  await changeUpload(services.db, id, { state: 'failed', error, sealedKey: null, aliveAt: null })
-  await deleteSpool(importFolder(services, { uid }))
+async function fail(services: Services, upload: ImportUpload, error: string): Promise<void> {
+  if (await endCheck(services.db, upload, { state: 'failed', error, sealedKey: null })) {
+    services.log.info({ upload: upload.id, reason: error }, 'archive refused by its check')
+  }
+  await deleteListsOfDropped(services, upload)
+}
+
+/** Deletes the lists of an upload that failed, or that the person has deleted. Another worker may have claimed it and use its own. */
+async function deleteListsOfDropped(services: Services, { id, uid }: ImportUpload): Promise<void> {
+  if (!(await hasOtherLists(services.db, id))) await deleteSpool(importFolder(services, { uid }))
 }
