@@ -123,7 +123,7 @@ export async function dropConfirmed(
   return dropAudited(services, actor, change)
 }
 
-export async function countChosenDeadLetters(
+async function countChosenDeadLetters(
   services: Pick<Services, 'db' | 'jobs'>,
   filter: DeadLetterFilter,
 ): Promise<number> {
