@@ -90,11 +90,11 @@ export function takeOverCommand(program: Command): void {
     .option('--lock-broken-keys', 'lock open accounts without a valid key pair')
     .option(
       '--sidekiq <url>',
-      'the Redis of the old pod, as redis://…: its jobs are counted, and continued by the switch, which needs it or --lose-jobs',
+      'the Redis of the old pod, as redis://…: its jobs are counted, and continued by the switch',
     )
     .option(
       '--lose-jobs',
-      'switch although Sidekiq has jobs that only the old pod can run, or without --sidekiq; they are discarded',
+      'switch although Sidekiq has jobs that only the old pod can run, or without --sidekiq and its warning; they are discarded',
     )
     .option('--yes', 'confirm abort')
     .option('--json', 'print JSON')

@@ -115,12 +115,7 @@ export async function switchOver(
   if ((await findTakeOver(target.db)) === undefined) {
     throw new TakeOverError('Nothing was copied yet: run "pod take-over copy" first.')
   }
-  const { sidekiq, mayLoseJobs, signal } = options
-  if (sidekiq === undefined && !mayLoseJobs) {
-    throw new TakeOverError(
-      'The jobs that wait in the old pod would be lost: name its Redis with --sidekiq, or discard them with --lose-jobs.',
-    )
-  }
+  const { sidekiq, signal } = options
   await requireUsable(target, options)
   const idle = sidekiq === undefined ? undefined : await requireIdleSidekiq(sidekiq, options)
   await migrateTarget(target)
@@ -343,7 +338,7 @@ async function findWarnings(
         ]),
     ...(sidekiq === undefined && !mayLoseJobs
       ? [
-          'The switch needs --sidekiq with the Redis of the old pod, or --lose-jobs: jobs wait there that are not in the database.',
+          'Without --sidekiq, jobs that wait in the Redis of the old pod are neither counted nor continued: its Sidekiq must have finished them. --lose-jobs confirms that.',
         ]
       : []),
     ...(uploadsMode === 'in-place'

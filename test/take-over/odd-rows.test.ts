@@ -173,7 +173,7 @@ it('builds them all, without a difference', async () => {
   expect(verification.differences).toEqual([])
   expect(warnings).toEqual([
     expect.stringContaining('Without --oidc-key'),
-    expect.stringContaining('The switch needs --sidekiq'),
+    expect.stringContaining('Without --sidekiq'),
   ])
   expect(repaired).toBe(0)
   expect(await taken.rowsOf('select max(position) as last from photos where post_id is null')).toEqual([{ last: 0 }])
