@@ -43,6 +43,15 @@ async function reportedPost(text = HOSTILE) {
   return { author, guid: post.guid, page: `/admin/reports/${found.id}` }
 }
 
+/** A person of another pod whom Dan has reported. */
+async function reportedPerson() {
+  people += 1
+  const author = await addRemotePerson(console.pod, `eve${people}@evil.example`)
+  await dan.post(`/api/v1/users/${author.guid}/report`, { reason })
+  const found = await console.pod.db('moderation_cases').where({ targetGuid: author.guid }).first('id')
+  return { guid: author.guid, page: `/admin/reports/${found.id}`, form: `/admin/people/${author.guid}/silence` }
+}
+
 const isVisible = async (guid: string) => (await dan.get(`/api/v1/posts/${guid}`)).statusCode === 200
 const actionsOn = (targetGuid: string) =>
   console.pod.db('moderation_actions').where({ targetGuid }).orderBy('id').pluck('kind')
@@ -139,6 +148,33 @@ describe('a report', () => {
 
     expect([refused.statusCode, await isVisible(guid)]).toEqual([409, true])
     expect([await actionsOn(author.guid), await actionsOn(guid)]).toEqual([[], []])
+  })
+
+  it('about a person is answered after it was taken, and after other actions on the person', async () => {
+    const { guid, page, form } = await reportedPerson()
+    await mod.visit(`/admin/people/${guid}`)
+    await mod.submit({ reason }, `/admin/people/${guid}/silence`)
+    await mod.visit(page)
+    await mod.submit({}, `${page}/take`)
+    const answered = await mod.submit({ reason, resolve: 'true' }, form, `/admin/people/${guid}/block`)
+
+    expect(answered.body).toContain(': resolved</h1>')
+    expect(await actionsOn(guid)).toEqual(['silence', 'block'])
+  })
+
+  it('about a person that another moderator has closed causes no action', async () => {
+    const { guid, page, form } = await reportedPerson()
+    await mod.visit(page)
+    await adm.visit(page)
+    await adm.submit({ reason }, `${page}/dismiss`)
+    const outdated = await mod.submit({ reason, resolve: 'true' }, form)
+    expect([outdated.statusCode, outdated.body.includes('Changed in the meantime')]).toEqual([409, true])
+    await mod.visit(`/admin/people/${guid}`)
+    const caseId = page.split('/').at(-1) ?? ''
+    const refused = await mod.submit({ reason, resolve: 'true', case_id: caseId, version: '' }, form)
+
+    expect([refused.statusCode, refused.body.includes('Nothing was changed')]).toEqual([409, true])
+    expect(await actionsOn(guid)).toEqual([])
   })
 
   it('blocks the author of another pod only after the address was typed, and does nothing before', async () => {

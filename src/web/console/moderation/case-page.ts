@@ -6,16 +6,11 @@ import { html, type Markup } from '../../pages/markup.js'
 import type { ConsolePage } from '../console-page.js'
 import { actionForm, checkbox, hiddenField, reasonField, select, textArea } from '../form-parts.js'
 import { formatCount, formatTime } from '../quantities.js'
-import { detailList, stateBadge } from '../tables.js'
+import { detailList } from '../tables.js'
+import { caseState } from './case-state.js'
 import { evidenceBlock } from './evidence.js'
 import { authorChoices } from './person-actions.js'
 import { undoForm } from './undo-form.js'
-
-const STATE_COLOURS = { open: 'warn', taken: 'neutral', resolved: 'good', dismissed: 'neutral' } as const
-
-export function caseState({ state, takenBy }: ListedCase): Markup {
-  return html`${stateBadge(state, STATE_COLOURS[state])}${takenBy !== null && html` by <bdi>${takenBy}</bdi>`}`
-}
 
 /** A report of another user does not make a form outdated: it changes no decision of a moderator. */
 function versionOfCase({ events }: CaseDetails): string {

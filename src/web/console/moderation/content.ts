@@ -6,7 +6,7 @@ import { hideContent } from '../../../domain/moderation/hide-content.js'
 import { readRecordedContent } from '../../../domain/moderation/read-content.js'
 import { runInOneTransaction } from '../../../domain/moderation/record-action.js'
 import { purgeContent, removeContent } from '../../../domain/moderation/remove-content.js'
-import { formNumber, pathId, pathText } from '../../forms/form-fields.js'
+import { pathId, pathText } from '../../forms/form-fields.js'
 import { formText } from '../../forms/form-text.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
@@ -17,9 +17,9 @@ import { formatTime } from '../quantities.js'
 import { detailList, stateBadge } from '../tables.js'
 import { actionList } from './action-list.js'
 import { caseOrPagePath, readActionOptions, resolveCaseIfTicked } from './case-form.js'
+import { currentCaseOr } from './case-state.js'
 import { evidenceBlock } from './evidence.js'
 import { addressOfPerson, applyChosenAuthorAction, currentPerson, listActionsOn } from './person-actions.js'
-import { currentCase } from './report-actions.js'
 
 type Found = Awaited<ReturnType<typeof readRecordedContent>>
 
@@ -50,10 +50,7 @@ ${forms(request, target, String(items[0]?.id ?? 0))}`,
       ...action,
       path: `/admin/content/:guid/${name}`,
       page,
-      current(request) {
-        const caseId = formNumber(request, 'case_id')
-        return caseId === undefined ? currentPerson(request, pathText(request, 'guid')) : currentCase(request, caseId)
-      },
+      current: (request) => currentCaseOr(request, () => currentPerson(request, pathText(request, 'guid'))),
       label: (request) =>
         formText(request, 'author') === 'block'
           ? addressOfPerson(request, formText(request, 'author_guid') ?? '')

@@ -7,6 +7,7 @@ import { closePerson } from '../../../domain/moderation/people/close-person.js'
 import { addPersonNote } from '../../../domain/moderation/people/note-person.js'
 import { getPersonDetails, muteReports } from '../../../domain/moderation/people/people.js'
 import { warnPerson } from '../../../domain/moderation/people/warn-person.js'
+import { runInOneTransaction } from '../../../domain/moderation/record-action.js'
 import { blockOnPod, type RestrictOptions, silencePerson } from '../../../domain/moderation/restrict-person.js'
 import { suspendAccount } from '../../../domain/moderation/restrict-user.js'
 import { splitAddress } from '../../../protocol/address.js'
@@ -17,6 +18,7 @@ import { html } from '../../pages/markup.js'
 import { addFormAction, type CurrentState, pathWithParameters } from '../actions.js'
 import { actionList } from './action-list.js'
 import { caseOrPagePath, readActionOptions, resolveCaseIfTicked } from './case-form.js'
+import { currentCaseOr } from './case-state.js'
 
 export interface PersonAction {
   readonly title: string
@@ -121,12 +123,16 @@ export function addPersonActions(app: FastifyInstance): void {
       title,
       flash,
       page: caseOrPagePath(page),
-      current: (request) => currentPerson(request, guidIn(request)),
+      current: (request) => currentCaseOr(request, () => currentPerson(request, guidIn(request))),
       label: (request) => addressOfPerson(request, guidIn(request)),
-      async run(request, confirm) {
-        await run(request.services, request.console.actor, guidIn(request), { ...readActionOptions(request), confirm })
-        await resolveCaseIfTicked(request.services, request)
-      },
+      run: (request, confirm) =>
+        runInOneTransaction(request.services, [
+          (joined) => {
+            const options = { ...readActionOptions(request), confirm }
+            return run(joined, request.console.actor, guidIn(request), options)
+          },
+          (joined) => resolveCaseIfTicked(joined, request),
+        ]),
     })
   }
 

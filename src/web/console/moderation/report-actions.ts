@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { readCaseState } from '../../../domain/moderation/cases.js'
 import {
   addCaseNote,
   dismissCase,
@@ -11,11 +10,10 @@ import {
 import { forwardCase } from '../../../domain/moderation/forward-case.js'
 import { isTicked, pathId } from '../../forms/form-fields.js'
 import { formText } from '../../forms/form-text.js'
-import { html } from '../../pages/markup.js'
-import { addFormAction, type CurrentState, type FormAction, pathWithParameters, useCaseArguments } from '../actions.js'
+import { addFormAction, type FormAction, pathWithParameters, useCaseArguments } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
-import { formatTime } from '../quantities.js'
-import { caseState, forwardPage } from './case-page.js'
+import { forwardPage } from './case-page.js'
+import { currentCase } from './case-state.js'
 
 /** The forms of a case. */
 export function addReportActions(app: FastifyInstance): void {
@@ -81,10 +79,4 @@ function forward() {
     if (!forwardedReport.sent) return sendConsolePage(request, reply, forwardPage(request, id, forwardedReport))
     return reply.redirect(`/admin/reports/${id}?flash=case_forwarded`, 303)
   }
-}
-
-/** The case as it is now, for a form that was made from an earlier state. */
-export async function currentCase({ services, console: access }: FastifyRequest, id: number): Promise<CurrentState> {
-  const { found, decisions } = await readCaseState(services, access.actor, id)
-  return { version: String(decisions), state: html`<p>${caseState(found)}, since ${formatTime(found.changedAt)}</p>` }
 }

@@ -17,8 +17,9 @@ import { buildChoices, filterForm, moreText, select } from '../form-parts.js'
 import { cursorNavigation } from '../pager.js'
 import { formatCount, formatTime } from '../quantities.js'
 import { listCard } from '../tables.js'
-import { casePage, caseState } from './case-page.js'
+import { casePage } from './case-page.js'
 import { addCasePictures } from './case-pictures.js'
+import { caseState } from './case-state.js'
 import { addReportActions } from './report-actions.js'
 
 const { pageItems } = MODERATION_LIMITS
