@@ -10,6 +10,7 @@ import { addPersonNote } from '../../../src/domain/moderation/people/note-person
 import { getPersonGuid, listPeople, readPerson } from '../../../src/domain/moderation/people/people.js'
 import { purgePerson } from '../../../src/domain/moderation/people/purge-person.js'
 import { warnPerson } from '../../../src/domain/moderation/people/warn-person.js'
+import type { ActionOptions } from '../../../src/domain/moderation/record-action.js'
 import { blockOnPod, previewBlock, silencePerson } from '../../../src/domain/moderation/restrict-person.js'
 import { suspendAccount } from '../../../src/domain/moderation/restrict-user.js'
 import type { PersonState } from '../../../src/persistence/moderation/people-records.js'
@@ -39,6 +40,8 @@ interface PersonOptions extends ActorOptions {
   readonly immediately?: boolean
   readonly retractContent?: boolean
   readonly text?: string
+  /** The number of a case. */
+  readonly case?: number
 }
 
 interface PersonRequest {
@@ -64,15 +67,17 @@ export function moderatedPeopleCommands(program: Command): void {
 
   command('show', 'Shows a person with all restrictions.').action(show)
 
-  const silence: Run = (services, actor, { guid, options: { reason, until } }) =>
-    silencePerson(services, actor, guid, { reason, until })
-  command('silence', 'Shows the posts of a person to their followers only.')
+  const silence: Run = (services, actor, { guid, options }) =>
+    silencePerson(services, actor, guid, { ...actionOf(options), until: options.until })
+  actionCommand('silence', 'Shows the posts of a person to their followers only.')
     .option('--until <time>', 'the end, like 2026-12-24T18:00Z', readEnd)
     .action(createActionHandler(silence, 'silenced'))
 
-  const block: Run = (services, actor, { guid, address, options: { reason, until, yes } }) =>
-    blockOnPod(services, actor, guid, { reason, until, confirm: yes ? address : undefined })
-  command('block', 'Hides all content of a remote person and ignores new messages from them.')
+  const block: Run = (services, actor, { guid, address, options }) => {
+    const confirm = options.yes ? address : undefined
+    return blockOnPod(services, actor, guid, { ...actionOf(options), until: options.until, confirm })
+  }
+  actionCommand('block', 'Hides all content of a remote person and ignores new messages from them.')
     .option('--until <time>', 'the end, like 2026-12-24T18:00Z', readEnd)
     .option('--dry-run', 'only print what the block would change')
     .option('--yes', 'confirm, for a person with contacts on this pod')
@@ -80,22 +85,22 @@ export function moderatedPeopleCommands(program: Command): void {
       options.dryRun ? showPreview(name, options) : createActionHandler(block, 'blocked')(name, options),
     )
 
-  const lock: Run = (services, actor, { guid, options: { reason, until } }) =>
-    suspendAccount(services, actor, guid, { reason, until })
-  command('lock', 'Locks a local account: no sign-in, tokens are refused, posts stay.')
+  const lock: Run = (services, actor, { guid, options }) =>
+    suspendAccount(services, actor, guid, { ...actionOf(options), until: options.until })
+  actionCommand('lock', 'Locks a local account: no sign-in, tokens are refused, posts stay.')
     .option('--until <time>', 'the end, like 2026-12-24T18:00Z', readEnd)
     .action(createActionHandler(lock, 'locked'))
 
-  addMessageCommands(command)
+  addMessageCommands(command, actionCommand)
 
-  const close: Run = (services, actor, { guid, address, options: { reason, yes, immediately, retractContent } }) =>
+  const close: Run = (services, actor, { guid, address, options }) =>
     closePerson(services, actor, guid, {
-      reason,
-      immediately,
-      retractContent,
-      confirm: yes ? labelOf(services, address) : undefined,
+      ...actionOf(options),
+      immediately: options.immediately,
+      retractContent: options.retractContent,
+      confirm: options.yes ? labelOf(services, address) : undefined,
     })
-  command('close', 'Closes a local account after CLOSE_GRACE_DAYS; its owner cannot prevent it.')
+  actionCommand('close', 'Closes a local account after CLOSE_GRACE_DAYS; its owner cannot prevent it.')
     .option('--immediately', 'without grace period and undo; for admins')
     .option('--retract-content', 'retract all comments and posts first')
     .option('--dry-run', 'only print what the account has')
@@ -104,26 +109,30 @@ export function moderatedPeopleCommands(program: Command): void {
       options.dryRun ? showPreview(name, options) : createRequestHandler(close, 'Closing', 'requested')(name, options),
     )
 
-  addContentCommands(command)
+  addContentCommands(actionCommand)
 
-  const end: Run = (services, actor, { guid, options: { reason } }) =>
-    endSessionsAsModerator(services, actor, guid, { reason })
-  command('end-sessions', 'Ends sessions, tokens and live streams of a local account.').action(
+  const end: Run = (services, actor, { guid, options }) =>
+    endSessionsAsModerator(services, actor, guid, actionOf(options))
+  actionCommand('end-sessions', 'Ends sessions, tokens and live streams of a local account.').action(
     createActionHandler(end, 'signed out'),
   )
 
-  const undo: Run = (services, actor, { guid, options: { reason } }) =>
+  const undo: Run = (services, actor, { guid, options }) =>
     undoActionsOnTarget(
       services,
       actor,
       { type: 'person', guid, kinds: ['silence', 'block', 'lock', 'close', 'hide_content', 'remove_content'] },
-      { reason },
+      actionOf(options),
     )
-  command('undo', 'Undoes silence, block, lock and closing of a person, and shows hidden content.').action(
+  actionCommand('undo', 'Undoes silence, block, lock and closing of a person, and shows hidden content.').action(
     createActionHandler(undo, 'released'),
   )
 
   addForgetCommand(people)
+
+  function actionCommand(name: string, description: string): Command {
+    return command(name, description).option('--case <id>', 'the number of the case that this is about', readCount)
+  }
 
   function command(name: string, description: string): Command {
     return withActorOptions(people.command(name))
@@ -134,16 +143,18 @@ export function moderatedPeopleCommands(program: Command): void {
   }
 }
 
+type AddCommand = (name: string, description: string) => Command
+
 /** Commands for warnings, profile texts and notes. */
-function addMessageCommands(command: (name: string, description: string) => Command): void {
-  const warn: Run = (services, actor, { guid, options: { reason, text = '' } }) =>
-    warnPerson(services, actor, guid, { reason, text })
-  command('warn', 'Warns a local person, who sees the text after the next sign-in.')
+function addMessageCommands(command: AddCommand, actionCommand: AddCommand): void {
+  const warn: Run = (services, actor, { guid, options }) =>
+    warnPerson(services, actor, guid, { ...actionOf(options), text: options.text ?? '' })
+  actionCommand('warn', 'Warns a local person, who sees the text after the next sign-in.')
     .requiredOption('--text <text>', 'the text for the person')
     .action(createActionHandler(warn, 'warned'))
 
-  const clear: Run = (services, actor, { guid, options: { reason } }) => clearProfile(services, actor, guid, { reason })
-  command('clear-profile', 'Removes the picture and all texts of a local profile.').action(
+  const clear: Run = (services, actor, { guid, options }) => clearProfile(services, actor, guid, actionOf(options))
+  actionCommand('clear-profile', 'Removes the picture and all texts of a local profile.').action(
     createActionHandler(clear, 'cleared'),
   )
 
@@ -168,24 +179,31 @@ function addForgetCommand(people: Command): void {
 }
 
 /** Commands for all content of a person. */
-function addContentCommands(command: (name: string, description: string) => Command): void {
-  const hide: Run = (services, actor, { guid, options: { reason } }) =>
-    hideContentOfPerson(services, actor, guid, { reason })
+function addContentCommands(command: AddCommand): void {
+  const hide: Run = (services, actor, { guid, options }) =>
+    hideContentOfPerson(services, actor, guid, actionOf(options))
   command('hide-content', 'Hides the public posts and comments of a person, in the background.').action(
     createRequestHandler(hide, 'Hiding of posts and comments'),
   )
 
-  const remove: Run = (services, actor, { guid, address, options: { reason, yes } }) =>
-    removeContentOfPerson(services, actor, guid, { reason, confirm: yes ? labelOf(services, address) : undefined })
+  const remove: Run = (services, actor, { guid, address, options }) => {
+    const confirm = options.yes ? labelOf(services, address) : undefined
+    return removeContentOfPerson(services, actor, guid, { ...actionOf(options), confirm })
+  }
   withConfirmation(
     command('remove-content', 'Removes the public posts and comments of a person, in the background.'),
   ).action(createRequestHandler(remove, 'Removal of posts and comments'))
 
-  const purge: Run = (services, actor, { guid, address, options: { reason, yes } }) =>
-    purgePerson(services, actor, guid, { reason, confirm: yes ? address : undefined })
+  const purge: Run = (services, actor, { guid, address, options }) =>
+    purgePerson(services, actor, guid, { ...actionOf(options), confirm: options.yes ? address : undefined })
   withConfirmation(command('purge', 'Deletes the content of a blocked remote person, in the background.')).action(
     createRequestHandler(purge, 'Purge'),
   )
+}
+
+/** What the options say about the action itself. */
+function actionOf({ reason, case: caseId }: PersonOptions): Pick<ActionOptions, 'reason' | 'caseId'> {
+  return { reason, caseId }
 }
 
 /** The label of a local person is the user name. */

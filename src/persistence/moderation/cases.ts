@@ -311,6 +311,8 @@ export interface CaseAction {
   readonly reason: string
   readonly createdAt: Date
   readonly canBeUndone: boolean
+  /** The power that its undo needs. */
+  readonly power: 'moderation' | 'administration'
   readonly undoneById: number | null
 }
 
@@ -347,7 +349,7 @@ export async function listCaseActions(db: Knex, caseIds: readonly number[]): Pro
   return db('moderation_actions')
     .whereIn('caseId', [...caseIds])
     .orderBy('id')
-    .select('id', 'caseId', 'kind', 'reason', 'createdAt', 'canBeUndone', 'undoneById')
+    .select('id', 'caseId', 'kind', 'reason', 'createdAt', 'canBeUndone', 'power', 'undoneById')
 }
 
 /** The data of a live event about a case. */

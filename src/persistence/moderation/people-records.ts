@@ -26,6 +26,8 @@ export interface PersonRecord {
     readonly kind: RestrictionKind | 'lock' | 'close'
     readonly by: 'person' | 'pod_rule'
     readonly until: string | null
+    /** The power that the undo of the action needs. */
+    readonly power: 'moderation' | 'administration' | null
   }[]
 }
 
@@ -191,15 +193,16 @@ const RESTRICTIONS_SQL = `(
   from (
     select
       case when source = 'action' then source_id end as "actionId", person_restrictions.kind,
-      case when source = 'action' then 'person' else source end as "by", moderation_actions.until
+      case when source = 'action' then 'person' else source end as "by", moderation_actions.until,
+      moderation_actions.power
     from person_restrictions
     left join moderation_actions on source = 'action' and moderation_actions.id = source_id
     where person_id = people.id
     union all
-    select id, kind, 'person', case kind when 'close' then users.close_at else until end from moderation_actions
+    select id, kind, 'person', case kind when 'close' then users.close_at else until end, power from moderation_actions
     where target_type = 'person' and target_guid = people.guid and kind in ('lock', 'close') and can_be_undone and undone_by_id is null
     union all
-    select id, 'lock', 'person', until from moderation_actions
+    select id, 'lock', 'person', until, power from moderation_actions
     where users.locked_at is not null and kind = 'cluster.clean' and can_be_undone and undone_by_id is null
       and details->'lockedIds' @> to_jsonb(users.id)
   ) as source

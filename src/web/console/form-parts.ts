@@ -77,8 +77,8 @@ export function textField(
   }></label>\n`
 }
 
-export function textArea(label: string, name: string): Markup {
-  return html`<label>${label}<textarea name="${name}" rows="3" required maxlength="2000"></textarea></label>\n`
+export function textArea(label: string, name: string, { required = true }: Pick<TextField, 'required'> = {}): Markup {
+  return html`<label>${label}<textarea name="${name}" rows="3"${required && html` required`} maxlength="2000"></textarea></label>\n`
 }
 
 /** A box to tick; without a value it is sent as `true`. */

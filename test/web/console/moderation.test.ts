@@ -162,6 +162,60 @@ describe('a report', () => {
     expect(await actionsOn(guid)).toEqual(['silence', 'block'])
   })
 
+  it('about a local post or person offers all actions on the author, which belong to the case', async () => {
+    const { lea } = await console.people('lea')
+    const { guid: author } = await console.pod.db('people').where({ address: 'lea@pod.example' }).first('guid')
+    const { guid } = (await lea.post('/api/v1/posts', { body: 'Buy', public: true })).json()
+    await dan.post(`/api/v1/posts/${guid}/report`, { reason })
+    await dan.post(`/api/v1/users/${author}/report`, { reason })
+    const pages = await console.pod
+      .db('moderation_cases')
+      .whereIn('targetGuid', [guid, author])
+      .orderBy('id')
+      .pluck('id')
+    const [ofPost = '', ofPerson = ''] = pages.map((id) => `/admin/reports/${id}`)
+    await mod.visit(ofPost)
+    const unwarned = await mod.submit({ reason, author: 'warn', resolve: 'true' }, `/admin/content/${guid}/hide`)
+    expect([unwarned.statusCode, await isVisible(guid)]).toEqual([422, true])
+    await mod.visit(ofPost)
+    const text = 'No adverts, please.'
+    await mod.submit({ reason, author: 'warn', text, resolve: 'true' }, `/admin/content/${guid}/hide`)
+    expect(mod.page.body).toContain(': resolved</h1>')
+
+    const act = (action: string, fields: Record<string, string> = {}) =>
+      mod.submit({ reason, ...fields }, `/admin/people/${author}/warn`, `/admin/people/${author}/${action}`)
+    await mod.visit(ofPerson)
+    await act('warn', { text })
+    await console.pod.db('profiles').update({ bio: 'Buy' })
+    await act('clear_profile')
+    await act('close')
+    await confirm(mod, 'lea')
+    expect([mod.url.pathname, mod.page.body.includes('The closing of the account has begun')]).toEqual([ofPerson, true])
+    const caseIds = await console.pod
+      .db('moderation_actions')
+      .where({ targetGuid: author })
+      .orderBy('id')
+      .pluck('caseId')
+    expect([await actionsOn(author), caseIds]).toEqual([
+      ['warn', 'warn', 'clear_profile', 'close'],
+      [pages[0], pages[1], pages[1], pages[1]],
+    ])
+  })
+
+  it('offers no undo that needs another role', async () => {
+    const { page, guid } = await reportedPost()
+    await mod.visit(page)
+    await mod.submit({ reason }, `/admin/content/${guid}/hide`)
+    const { id } = await console.pod.db('moderation_actions').where({ targetGuid: guid }).first('id')
+    expect((await mod.visit(page)).body).toContain(`/admin/actions/${id}/undo`)
+    await console.pod.db('moderation_actions').where({ id }).update({ power: 'administration' })
+
+    for (const path of [page, `/admin/content/${guid}`]) {
+      expect((await mod.visit(path)).body).not.toContain(`/admin/actions/${id}/undo`)
+      expect((await adm.visit(path)).body).toContain(`/admin/actions/${id}/undo`)
+    }
+  })
+
   it('about a person that another moderator has closed causes no action', async () => {
     const { guid, page, form } = await reportedPerson()
     await mod.visit(page)

@@ -40,10 +40,10 @@ ${exportForm(request)}`,
 
   app.get('/admin/audit/:id', { config, schema }, async (request, reply) => {
     const entry = await getAuditEntry(request.services, request.console.actor, pathId(request))
-    const actionId = await undoableAction(request, entry)
+    const action = await undoableAction(request, entry)
     return sendConsolePage(request, reply, {
       title: `Audit entry ${entry.id}: ${entry.action}`,
-      content: html`<section class="card">${factsOf(entry)}${actionId !== undefined && undoForm(request, actionId)}</section>
+      content: html`<section class="card">${factsOf(entry)}${action !== undefined && undoForm(request, action)}</section>
 ${changesCard('Before', entry.before)}${changesCard('After', entry.after)}`,
     })
   })
@@ -60,7 +60,7 @@ ${changesCard('Before', entry.before)}${changesCard('After', entry.after)}`,
     if (target.guid === null) return undefined
     const filter = { kind, target: target.guid, isInForce: true }
     const { items } = await listModerationActions(request.services, request.console.actor, filter, { limit: 10 })
-    return items.find(({ createdAt }) => createdAt.getTime() === at.getTime())?.id
+    return items.find(({ createdAt }) => createdAt.getTime() === at.getTime())
   }
 }
 

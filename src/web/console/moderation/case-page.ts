@@ -112,25 +112,43 @@ function actionHistory(request: FastifyRequest, { id, actions: taken }: CaseDeta
   return html`<ul class="history list">${taken.map(
     (action) =>
       html`<li>${formatTime(action.createdAt)}: <b>${action.kind}</b>, <bdi>${action.reason}</bdi>${
-        action.undoneById !== null ? ' (undone)' : action.canBeUndone && undoForm(request, action.id, id)
+        action.undoneById !== null ? ' (undone)' : action.canBeUndone && undoForm(request, action, id)
       }</li>\n`,
   )}</ul>`
 }
 
+/** Private content that no user has reported does not exist for moderators, although a filter has opened a case. */
+function isContentShown({ targetType, targetDeleted, public: isPublic, reportCount }: ListedCase): boolean {
+  const isContent = targetType === 'post' || targetType === 'comment'
+  return isContent && targetDeleted === null && (isPublic || reportCount > 0)
+}
+
+function isAuthorGone({ authorId, targetType, targetDeleted }: ListedCase): boolean {
+  return authorId === null || targetDeleted === 'account_closed' || (targetType === 'person' && targetDeleted !== null)
+}
+
+const MILD_ACTIONS: ReadonlySet<string> = new Set(['warn', 'silence'])
+
 /** Actions on the content and on its author in one form. The first button is the mildest: the Enter key presses it. */
 function actions(request: FastifyRequest, details: CaseDetails): Markup | false {
-  const { id, targetType, targetGuid, authorGuid, targetDeleted } = details
-  const isContent = (targetType === 'post' || targetType === 'comment') && targetDeleted === null
-  if (!isContent && authorGuid === null) return false
+  const { id, targetType, targetGuid, authorGuid } = details
+  const isContent = isContentShown(details)
+  const isAuthorOpen = authorGuid !== null && !isAuthorGone(details)
+  if (!isContent && !isAuthorOpen) return false
   const person = `/admin/people/${encodeURIComponent(authorGuid ?? '')}`
   const content = `/admin/content/${encodeURIComponent(targetGuid)}`
-  const kinds = authorChoices(!isRemote(request, details))
+  const isLocal = !isRemote(request, details)
+  const kinds = authorChoices(isLocal)
   const fields = html`${hiddenField('case_id', String(id))}${hiddenField('type', targetType)}${reasonField()}${
-    isContent && authorGuid !== null && select('And the author', 'author', [['', 'nothing'], ...kinds])
-  }${checkbox('Resolve the case afterwards', 'resolve', { isTicked: true })}`
+    isContent && isAuthorOpen && select('And the author', 'author', [['', 'nothing'], ...kinds])
+  }${isLocal && isAuthorOpen && textArea('Text of a warning, which the author reads', 'text', { required: false })}${checkbox(
+    'Resolve the case afterwards',
+    'resolve',
+    { isTicked: true },
+  )}`
   const buttons = isContent
     ? html`<button>Hide the ${targetType}</button><button class="danger" formaction="${content}/remove">Remove the ${targetType}</button>`
-    : html`${kinds.map(([kind, text], index) => html`<button${index > 0 && html` class="danger"`} formaction="${person}/${kind}">${text}</button>`)}`
+    : html`${kinds.map(([kind, text]) => html`<button${!MILD_ACTIONS.has(kind) && html` class="danger"`} formaction="${person}/${kind}">${text}</button>`)}`
   return html`<section class="card"><h2>Take action</h2>${actionForm(
     request,
     isContent ? `${content}/hide` : `${person}/${kinds[0]?.[0] ?? 'silence'}`,

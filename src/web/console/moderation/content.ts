@@ -19,7 +19,7 @@ import { actionList } from './action-list.js'
 import { caseOrPagePath, readActionOptions, resolveCaseIfTicked } from './case-form.js'
 import { currentCaseOr } from './case-state.js'
 import { evidenceBlock } from './evidence.js'
-import { addressOfPerson, applyChosenAuthorAction, currentPerson, listActionsOn } from './person-actions.js'
+import { applyChosenAuthorAction, authorConfirmation, currentPerson, listActionsOn } from './person-actions.js'
 
 type Found = Awaited<ReturnType<typeof readRecordedContent>>
 
@@ -51,10 +51,7 @@ ${forms(request, target, String(items[0]?.id ?? 0))}`,
       path: `/admin/content/:guid/${name}`,
       page,
       current: (request) => currentCaseOr(request, () => currentPerson(request, pathText(request, 'guid'))),
-      label: (request) =>
-        formText(request, 'author') === 'block'
-          ? addressOfPerson(request, formText(request, 'author_guid') ?? '')
-          : pathText(request, 'guid'),
+      label: async (request) => (await authorConfirmation(request)) ?? pathText(request, 'guid'),
     })
 
   /** The content, its author and its case change with one form. */

@@ -15,7 +15,7 @@ import type { ModerationServices } from '../../../services/services.js'
 import { formChoice, isTicked, pathText } from '../../forms/form-fields.js'
 import { formText } from '../../forms/form-text.js'
 import { html } from '../../pages/markup.js'
-import { addFormAction, type CurrentState, pathWithParameters } from '../actions.js'
+import { addFormAction, type CurrentState, type FormAction, pathWithParameters } from '../actions.js'
 import { actionList } from './action-list.js'
 import { caseOrPagePath, readActionOptions, resolveCaseIfTicked } from './case-form.js'
 import { currentCaseOr } from './case-state.js'
@@ -74,14 +74,18 @@ export const PERSON_ACTIONS = {
   },
 } as const satisfies Readonly<Record<string, PersonAction>>
 
-type PersonActionName = keyof typeof PERSON_ACTIONS
+const AUTHOR_ACTIONS = ['warn', 'silence', 'clear_profile', 'lock', 'close', 'block'] as const
+type AuthorAction = (typeof AUTHOR_ACTIONS)[number]
 
-/** The restrictions that a form about content offers for its author. */
-export function authorChoices(isLocal: boolean): readonly (readonly [PersonActionName, string])[] {
+/** The actions that the page of a case offers for the author; the mildest first. */
+export function authorChoices(isLocal: boolean): readonly (readonly [AuthorAction, string])[] {
   return isLocal
     ? [
+        ['warn', 'Warn the author'],
         ['silence', 'Silence the author'],
+        ['clear_profile', 'Clear the profile'],
         ['lock', 'Lock the account'],
+        ['close', 'Close the account…'],
       ]
     : [
         ['silence', 'Silence the author'],
@@ -95,10 +99,53 @@ export async function applyChosenAuthorAction(
   request: FastifyRequest,
   confirm: string | undefined,
 ): Promise<void> {
-  const name = formChoice(request, 'author', ['silence', 'lock', 'block'] as const)
+  const name = formChoice(request, 'author', AUTHOR_ACTIONS)
   const guid = formText(request, 'author_guid')
   if (name === undefined || guid === undefined) return
-  await PERSON_ACTIONS[name].run(services, request.console.actor, guid, { ...readActionOptions(request), confirm })
+  await AUTHOR_ACTION_RUNS[name](services, request, guid, confirm)
+}
+
+/** The text that confirms the chosen action on the author; undefined: it needs none. */
+export async function authorConfirmation(request: FastifyRequest): Promise<string | undefined> {
+  const name = formChoice(request, 'author', ['block', 'close'] as const)
+  if (name === undefined) return undefined
+  const address = await addressOfPerson(request, formText(request, 'author_guid') ?? '')
+  return name === 'close' ? userNameIn(address) : address
+}
+
+type RunPersonAction = (
+  services: ModerationServices,
+  request: FastifyRequest,
+  guid: string,
+  confirm: string | undefined,
+) => Promise<unknown>
+
+const warn: RunPersonAction = (services, request, guid) =>
+  warnPerson(services, request.console.actor, guid, {
+    ...readActionOptions(request),
+    text: formText(request, 'text') ?? '',
+  })
+
+const close: RunPersonAction = (services, request, guid, confirm) =>
+  closePerson(services, request.console.actor, guid, {
+    ...readActionOptions(request),
+    immediately: isTicked(request, 'immediately'),
+    retractContent: isTicked(request, 'retract_content'),
+    confirm,
+  })
+
+function runOf({ run }: PersonAction): RunPersonAction {
+  return (services, request, guid, confirm) =>
+    run(services, request.console.actor, guid, { ...readActionOptions(request), confirm })
+}
+
+const AUTHOR_ACTION_RUNS: Readonly<Record<AuthorAction, RunPersonAction>> = {
+  warn,
+  close,
+  silence: runOf(PERSON_ACTIONS.silence),
+  clear_profile: runOf(PERSON_ACTIONS.clear_profile),
+  lock: runOf(PERSON_ACTIONS.lock),
+  block: runOf(PERSON_ACTIONS.block),
 }
 
 /** The address, which is typed to confirm a block. */
@@ -116,39 +163,28 @@ export function addPersonActions(app: FastifyInstance): void {
   const page = pathWithParameters('/admin/people/:guid')
   const guidIn = (request: FastifyRequest) => pathText(request, 'guid')
 
-  for (const [name, { title, flash, run }] of Object.entries<PersonAction>(PERSON_ACTIONS)) {
+  const addressIn = (request: FastifyRequest) => addressOfPerson(request, guidIn(request))
+  const add = (name: string, action: Pick<FormAction, 'title' | 'flash' | 'label'>, run: RunPersonAction) =>
     addFormAction(app, {
+      ...action,
       path: `/admin/people/:guid/${name}`,
       power: 'moderation',
-      title,
-      flash,
       page: caseOrPagePath(page),
       current: (request) => currentCaseOr(request, () => currentPerson(request, guidIn(request))),
-      label: (request) => addressOfPerson(request, guidIn(request)),
+      /** The person and the case change with one form. */
       run: (request, confirm) =>
         runInOneTransaction(request.services, [
-          (joined) => {
-            const options = { ...readActionOptions(request), confirm }
-            return run(joined, request.console.actor, guidIn(request), options)
-          },
+          (joined) => run(joined, request, guidIn(request), confirm),
           (joined) => resolveCaseIfTicked(joined, request),
         ]),
     })
-  }
 
-  addFormAction(app, {
-    path: '/admin/people/:guid/warn',
-    power: 'moderation',
-    title: 'Warn',
-    flash: 'warned',
-    page,
-    current: (request) => currentPerson(request, guidIn(request)),
-    run: (request) =>
-      warnPerson(request.services, request.console.actor, guidIn(request), {
-        reason: formText(request, 'reason'),
-        text: formText(request, 'text') ?? '',
-      }),
-  })
+  for (const [name, action] of Object.entries<PersonAction>(PERSON_ACTIONS)) {
+    add(name, { title: action.title, flash: action.flash, label: addressIn }, runOf(action))
+  }
+  add('warn', { title: 'Warn', flash: 'warned' }, warn)
+  const userNameLabel = async (request: FastifyRequest) => userNameIn(await addressIn(request))
+  add('close', { title: 'Close the account', flash: 'account_closing', label: userNameLabel }, close)
   addFormAction(app, {
     path: '/admin/people/:guid/notes',
     power: 'moderation',
@@ -158,22 +194,6 @@ export function addPersonActions(app: FastifyInstance): void {
     run: (request) =>
       addPersonNote(request.services, request.console.actor, guidIn(request), {
         text: formText(request, 'text') ?? '',
-      }),
-  })
-  addFormAction(app, {
-    path: '/admin/people/:guid/close',
-    power: 'moderation',
-    title: 'Close the account',
-    flash: 'account_closing',
-    page,
-    current: (request) => currentPerson(request, guidIn(request)),
-    label: async (request) => userNameIn(await addressOfPerson(request, guidIn(request))),
-    run: (request, confirm) =>
-      closePerson(request.services, request.console.actor, guidIn(request), {
-        reason: formText(request, 'reason'),
-        immediately: isTicked(request, 'immediately'),
-        retractContent: isTicked(request, 'retract_content'),
-        confirm,
       }),
   })
   addFormAction(app, {

@@ -101,12 +101,12 @@ function restrictions(request: FastifyRequest, { restrictions: own, address }: P
   if (own.length === 0) return html`<p>None.</p>`
   const host = splitAddress(address)?.host ?? ''
   return html`<ul class="history list">${own.map(
-    ({ kind, by, until, actionId }) =>
+    ({ kind, by, until, actionId, power }) =>
       html`<li><b>${kind}</b> ${
         by === 'person'
           ? html`by an action on this person${actionId !== null && html`, number ${actionId}`}`
           : html`by a <a href="/admin/pods/${encodeURIComponent(host)}">rule for the pod</a>`
-      }${until !== null && html`, until ${formatTime(new Date(until))}`}${actionId !== null && undoForm(request, actionId)}</li>\n`,
+      }${until !== null && html`, until ${formatTime(new Date(until))}`}${actionId !== null && undoForm(request, { id: actionId, power: power ?? 'moderation' })}</li>\n`,
   )}</ul>`
 }
 

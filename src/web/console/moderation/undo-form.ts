@@ -1,9 +1,15 @@
 import type { FastifyRequest } from 'fastify'
+import { hasPower, type Power } from '../../../domain/accounts/role-powers.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { actionForm, hiddenField, reasonField } from '../form-parts.js'
 
-/** Undoes an action. On the page of a case it leads back there. */
-export function undoForm(request: FastifyRequest, actionId: number, caseId?: number): Markup {
+/** Undoes an action, which needs the power of the action. On the page of a case it leads back there. */
+export function undoForm(
+  request: FastifyRequest,
+  { id: actionId, power }: { readonly id: number; readonly power: Power },
+  caseId?: number,
+): Markup | false {
+  if (!hasPower(request.console.staff.role, power)) return false
   const id = caseId === undefined ? undefined : String(caseId)
   const form = actionForm(
     request,
