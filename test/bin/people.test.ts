@@ -150,6 +150,8 @@ describe('the commands of moderators', { timeout: 120_000 }, () => {
     })
 
     const [{ id }] = await run('reports', 'list', '--json')
+    const anonymous = await expectRefusal('reports', 'take', String(id), '--force', '--json')
+    expect(JSON.parse(anonymous)).toMatchObject({ reason: 'bad_transition' })
     expect(await run('reports', 'take', String(id), '--as', 'mod', '--json')).toMatchObject({ id, state: 'taken' })
     expect(JSON.parse(await expectRefusal('reports', 'dismiss', String(id), '--json'))).toEqual({
       error: 'This action needs a reason. Add --reason TEXT.',
@@ -164,10 +166,21 @@ describe('the commands of moderators', { timeout: 120_000 }, () => {
   })
 
   it('lock a person and undo the lock', async () => {
-    expect(await run('people', 'lock', 'dan', ...because)).toEqual({ person: 'dan', changed: true })
+    const person = await open.db('people').where({ address: 'dan@pod.example' }).first('guid')
+    const target = { targetType: 'person', targetGuid: person.guid, public: true }
+    const [{ id }] = await open.db('moderationCases').insert(target).returning('id')
+    const ofCase = ['--case', String(id)]
+    expect(await run('people', 'lock', 'dan', ...ofCase, ...because)).toEqual({ person: 'dan', changed: true })
     expect(await run('people', 'undo', 'dan', ...because)).toMatchObject({ changed: true })
     const kinds = (await run('actions', 'list', '--json')).map(({ kind }: { kind: string }) => kind)
     expect(kinds.slice(0, 2)).toEqual(['lock.undo', 'lock'])
+    await run('people', 'warn', 'dan', '--text', 'No adverts.', ...ofCase, ...because)
+    expect((await run('reports', 'show', String(id), '--json')).actions).toMatchObject([
+      { kind: 'lock' },
+      { kind: 'lock.undo' },
+      { kind: 'warn' },
+    ])
+    await open.db('userNotices').delete()
   })
 
   it('set the rule for a domain', async () => {

@@ -37,9 +37,11 @@ export function takeCase(
   { force = false, reason }: CaseOptions & { readonly force?: boolean | undefined },
 ): Promise<CaseChange> {
   return changeCase(services, actor, { id, reason }, async (caseRow, change) => {
+    if (actor.userId === null) throw badTransition('A case is taken by a moderator or admin: name one.')
     if (caseRow.state === 'taken' && caseRow.takenById === actor.userId) return false
     if (caseRow.state === 'taken' && !force) {
-      throw new Refusal('taken_by_other', `${caseRow.takenBy} has taken this case.`, {
+      const taker = caseRow.takenBy ?? 'Somebody whose account is deleted'
+      throw new Refusal('taken_by_other', `${taker} has taken this case.`, {
         details: { taken_by: caseRow.takenBy },
       })
     }
