@@ -76,6 +76,7 @@ export async function forwardCase(
         at,
         text: `to ${recipient.address}`,
       })
+      await transaction('moderation_cases').where({ id }).update({ changedAt: at })
       await enqueueLiveEventsAndMails(services, transaction, { cases: [id] })
       const after = { via, to: recipient.address, reason_included: includeReason }
       const entry = { ...auditContext(actor), ...caseEntry(caseRow, 'case.forwarded'), reason, after }

@@ -166,6 +166,7 @@ export async function auditAction(
   if (caseId !== undefined) {
     const event = undoes === undefined ? 'action' : 'undone'
     await addCaseEvent(transaction, { caseId, event, actorId: actor.userId, text: reason, actionId: id, at: createdAt })
+    await transaction('moderation_cases').where({ id: caseId }).update({ changedAt: createdAt }) // not idle since then
   }
   const entry = { action: kind, target, reason, before, after, caseId, undoes }
   await appendAuditEntry(transaction, { ...entry, ...auditContext(actor) }, createdAt)

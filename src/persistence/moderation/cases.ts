@@ -248,9 +248,12 @@ export async function findCase(db: Knex, id: number, excludedAuthorId: ExcludedA
   return selectCases(db, excludedAuthorId).where('cases.id', id).first()
 }
 
-/** Locks a case, so that two moderators do not change it at the same time. */
+/**
+ * Locks a case, so that two moderators do not change it at the same time. The weaker lock does not conflict with that of an action which
+ * refers to the case: two actions that also resolve it do not deadlock.
+ */
 export async function lockCase(transaction: Knex.Transaction, id: number, excludedAuthorId: ExcludedAuthor) {
-  await transaction('moderation_cases').where({ id }).select('id').forUpdate()
+  await transaction('moderation_cases').where({ id }).select('id').forNoKeyUpdate()
   return findCase(transaction, id, excludedAuthorId)
 }
 
