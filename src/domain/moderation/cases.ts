@@ -127,6 +127,11 @@ export function findLastReport({ db }: Pick<Services, 'db'>, actor: Actor): Prom
   return findLastReportTime(db, excludedAuthorFor(actor))
 }
 
+/** The times for cases that the pod opens itself. What a closed case was about must not open it again at once. */
+export function reopeningTimes(at: Date): { readonly at: Date; readonly reopenBefore: Date } {
+  return { at, reopenBefore: new Date(at.getTime() - MODERATION_LIMITS.reopenedAfterSeconds * 1_000) }
+}
+
 const CASE_BATCH_SIZE = 1_000
 /** Days for which a closed case is kept after its text. */
 const CASE_DAYS = 365

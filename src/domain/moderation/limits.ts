@@ -8,6 +8,8 @@ export const MODERATION_LIMITS = {
   reportsPerSeconds: 3_600,
   /** A taken case without an entry for this time is open again. */
   takenCaseSeconds: 86_400,
+  /** A closed case about a person that the pod notices again after this time is open again. The search for senders reads an hour. */
+  reopenedAfterSeconds: 3_600,
   /** An imported list of rules. */
   importRows: 20_000,
   /** Bytes of an imported list: 20 000 rows with a comment. */

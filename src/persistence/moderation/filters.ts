@@ -212,14 +212,20 @@ export async function readFilterHits(
   return { days, latest }
 }
 
+const IS_REOPENED_SQL = `(
+  moderation_cases.target_type = 'person' and moderation_cases.closed_at < :reopenBefore and not moderation_cases.ignore_further
+  and moderation_cases.text is distinct from excluded.text
+)`
+
 /**
- * Opens a case for each flagged content, or adds the hit to the history of its case. A case of private content has no text. One
- * statement for any number of them. Returns the cases.
+ * Opens a case for each flagged content, or adds the hit to the history of its case. A case about a person that was closed before
+ * `reopenBefore` is opened again for a new profile, unless further reports are ignored: other content does not change. A case of private
+ * content has no text. One statement for any number of them. Returns the cases.
  */
 export async function createFilterCases(
   transaction: Knex.Transaction,
   flagged: readonly Pick<NewFilterHit, 'targetType' | 'targetGuid' | 'filterId'>[],
-  at: Date,
+  { at, reopenBefore }: { readonly at: Date; readonly reopenBefore: Date },
 ): Promise<readonly number[]> {
   const rows = await queryRows<{ readonly caseId: number }>(
     transaction,
@@ -249,16 +255,27 @@ export async function createFilterCases(
          parent_guid, photo_guids, content.created_at, :at, :at, :at
        from content join people on people.id = author_id
        order by type, content.guid
-       on conflict (target_type, target_guid) do update set last_reported_at = excluded.last_reported_at
-       returning id, target_type, target_guid
+       on conflict (target_type, target_guid) do update set
+         last_reported_at = excluded.last_reported_at,
+         state = case when ${IS_REOPENED_SQL} then 'open' else moderation_cases.state end,
+         text = case
+           when ${IS_REOPENED_SQL} or moderation_cases.closed_at is null and moderation_cases.text is null then excluded.text
+           else moderation_cases.text end,
+         changed_at = case when ${IS_REOPENED_SQL} then excluded.changed_at else moderation_cases.changed_at end,
+         closed_at = case when ${IS_REOPENED_SQL} then null else moderation_cases.closed_at end
+       -- An open case that has changed just now, and is older, is one that was opened again.
+       returning id, target_type, target_guid, closed_at is null and changed_at = :at and first_reported_at < :at as reopened
      )
      insert into moderation_case_events (case_id, at, event, text)
-     select cases.id, :at, 'reported', 'filter ' || flagged.filters
-     from cases join flagged on flagged.type = cases.target_type and flagged.guid = cases.target_guid
+     select cases.id, :at, events.event, case events.event when 'reported' then 'filter ' || flagged.filters end
+     from cases
+     join flagged on flagged.type = cases.target_type and flagged.guid = cases.target_guid
+     join (values (1, 'reported'), (2, 'reopened')) as events(place, event) on events.event = 'reported' or cases.reopened
+     order by cases.id, events.place
      returning case_id as "caseId"`,
-    { flagged: JSON.stringify(flagged), at },
+    { flagged: JSON.stringify(flagged), at, reopenBefore },
   )
-  return rows.map(({ caseId }) => caseId)
+  return [...new Set(rows.map(({ caseId }) => caseId))]
 }
 
 /** Deletes all hits but the latest of each filter, and days that are over. */

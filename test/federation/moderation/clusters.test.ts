@@ -462,6 +462,21 @@ describe('new conversations with people who do not follow their author', () => {
     expect(await pod.db('moderationCaseEvents').orderBy('id', 'desc').first('text')).toMatchObject({
       text: expect.stringMatching(/^21 new conversations/),
     })
+
+    rows.push(...Array.from({ length: 21 }, () => ({ guid: newGuid(), authorId: author?.id, subject: 'Secret' })))
+    const closeAgo = (minutes: number) =>
+      pod.db('moderationCases').update({ state: 'resolved', closedAt: new Date(Date.now() - minutes * 60_000) })
+    await closeAgo(59)
+    expect(await begin(1)).toMatchObject([{ state: 'resolved' }])
+    await closeAgo(61)
+    expect(await begin(1)).toMatchObject([{ state: 'open', closedAt: null }])
+    expect(await pod.db('moderationCaseEvents').orderBy('id').pluck('event')).toEqual([
+      'reported',
+      'reported',
+      'reopened',
+    ])
+    await pod.db('moderationCases').update({ state: 'dismissed', closedAt: new Date(0), ignoreFurther: true })
+    expect(await begin(1)).toMatchObject([{ state: 'dismissed' }])
   })
 })
 

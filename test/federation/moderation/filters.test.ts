@@ -36,6 +36,30 @@ const hitsOf = async ({ id }: { readonly id: number }) => readModerationFilter(p
 const spam = (author: RemotePerson, fields = {}) =>
   publicMessage(author, postBy(author, { text: 'The best CASINO', ...fields }))
 
+describe('a filter that flags profiles', () => {
+  it('opens a closed case of the person again for another profile', async () => {
+    await add({ action: 'flag' })
+    const caseAfter = async (bio: string) => {
+      await receive(pod, publicMessage(remy, profileOf(remy, { bio })))
+      return pod.db('moderationCases').first('state', 'text', 'closedAt')
+    }
+    const closeAgo = (minutes: number) =>
+      pod.db('moderationCases').update({ state: 'dismissed', closedAt: new Date(Date.now() - minutes * 60_000) })
+
+    expect(await caseAfter('Casino one')).toMatchObject({ state: 'open', text: expect.stringContaining('Casino one') })
+    await closeAgo(59)
+    expect(await caseAfter('Casino two')).toMatchObject({ state: 'dismissed' })
+    await closeAgo(61)
+    expect(await caseAfter('Casino one')).toMatchObject({ state: 'dismissed' })
+    expect(await caseAfter('Casino three')).toMatchObject({
+      ...{ state: 'open', closedAt: null },
+      text: expect.stringContaining('Casino three'),
+    })
+    await pod.db('moderationCases').update({ state: 'dismissed', closedAt: new Date(0), ignoreFurther: true })
+    expect(await caseAfter('Casino four')).toMatchObject({ state: 'dismissed' })
+  })
+})
+
 describe('a filter that rejects', () => {
   it('drops posts, comments and profiles, and keeps what was hit', async () => {
     const filter = await add()

@@ -28,6 +28,7 @@ import { createSenderCases } from '../../../persistence/moderation/sender-cases.
 import { DAY_MS } from '../../../protocol/durations.js'
 import type { ModerationServices } from '../../../services/services.js'
 import { enqueueLiveEventsAndMails } from '../../notifications/enqueue-live-events.js'
+import { reopeningTimes } from '../cases.js'
 import { hideFoundContent } from '../hide-found-content.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { buildContentKeys, type ContentKey } from './content-keys.js'
@@ -185,7 +186,7 @@ async function reportSenders(services: ModerationServices, keys: readonly string
   if (senders.length === 0) return
   await inRequestTransaction(services, async (transaction) => {
     await enqueueLiveEventsAndMails(services, transaction, {
-      cases: await createSenderCases(transaction, senders, services.now()),
+      cases: await createSenderCases(transaction, senders, reopeningTimes(services.now())),
     })
   })
 }

@@ -20,6 +20,7 @@ import {
 } from '../../operations/background-tasks.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower } from '../actor.js'
+import { reopeningTimes } from '../cases.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { type ActionOptions, type ActionOutcome, auditAction, insertAction, requireReason } from '../record-action.js'
 import { APPLY_FILTER, filterNotFound, powerForFilter } from './filters.js'
@@ -129,7 +130,7 @@ async function changeHits(
   if (shouldHide) return hideContentRows(transaction, actionId, ids)
   const targets = await findContentTargets(transaction, ids)
   const flaggedTargets = targets.map(({ type, guid }) => ({ targetType: type, targetGuid: guid, filterId }))
-  const cases = await createFilterCases(transaction, flaggedTargets, services.now())
+  const cases = await createFilterCases(transaction, flaggedTargets, reopeningTimes(services.now()))
   await enqueueLiveEventsAndMails(services, transaction, { cases })
   return targets.length
 }

@@ -15,6 +15,7 @@ import type { Services } from '../../../services/services.js'
 import type { Viewer } from '../../accounts/viewers.js'
 import { enqueueLiveEventsAndMails } from '../../notifications/enqueue-live-events.js'
 import { Refusal } from '../../refusals.js'
+import { reopeningTimes } from '../cases.js'
 import { hideFoundContent } from '../hide-found-content.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { loadActiveFilters } from './active-filters.js'
@@ -106,7 +107,7 @@ export async function applyFilterEffects(
   const flaggedHits = hits.filter(({ effect }) => effect === 'flagged')
   if (flaggedHits.length > 0) {
     await enqueueLiveEventsAndMails(services, transaction, {
-      cases: await createFilterCases(transaction, flaggedHits, services.now()),
+      cases: await createFilterCases(transaction, flaggedHits, reopeningTimes(services.now())),
     })
   }
   await hideHits(
