@@ -127,28 +127,31 @@ async function addReport(services: Services, { userId }: Viewer, text: string, t
     const createdAt = services.now()
     // The lock of the user keeps simultaneous reports from passing the limit together.
     const user = await User.query(transaction).findById(userId).forNoKeyUpdate().throwIfNotFound()
-    const { id: caseId, ...found } = await lockOrInsertCase(transaction, snapshot, createdAt)
+    const { id: caseId, ...found } = await lockOrInsertCase(transaction, snapshot, {
+      at: createdAt,
+      canReopen: !user.reportsMuted,
+    })
     const report = { userId, caseId, postId, commentId, reason, createdAt }
     const insertedReports = await transaction('reports').insert(report).onConflict().ignore().returning('id')
     if (insertedReports.length === 0) throw new Refusal('already_reported', 'You have already reported this.')
     await requireFewReports(services, transaction, userId)
 
     const isClosed = found.state === 'resolved' || found.state === 'dismissed'
-    const shouldReopen = isClosed && !found.ignoreFurther && !user.reportsMuted
+    const isOnlyCounted = user.reportsMuted || (isClosed && found.ignoreFurther)
     await transaction('moderation_cases')
       .where({ id: caseId })
       .increment('reportCount', 1)
       .increment('reporterCount', user.reportsMuted ? 0 : 1)
     await addCaseEvent(transaction, { caseId, event: 'reported', actorId: userId, at: createdAt })
-    if (!user.reportsMuted)
-      await enqueueStaffMail(services, transaction, 'someone_reported', snapshot.authorGuid ?? undefined)
-    if (shouldReopen) {
+    if (isOnlyCounted) return
+    await enqueueStaffMail(services, transaction, 'someone_reported', snapshot.authorGuid ?? undefined)
+    if (isClosed) {
       await transaction('moderation_cases')
         .where({ id: caseId })
         .update({ state: 'open', takenById: null, takenAt: null, closedAt: null, changedAt: createdAt })
       await addCaseEvent(transaction, { caseId, event: 'reopened', actorId: null, at: createdAt })
     }
-    if (!user.reportsMuted) await enqueueLiveEventsAndMails(services, transaction, { cases: [caseId] })
+    await enqueueLiveEventsAndMails(services, transaction, { cases: [caseId] })
   })
 }
 

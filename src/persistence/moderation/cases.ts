@@ -64,26 +64,43 @@ export interface CaseRow extends Omit<CaseSnapshot, 'authorId' | 'authorGuid' | 
 /** A case without its text, which may have 64 KiB: lists neither show nor read it. */
 export type ListedCaseRow = Omit<CaseRow, 'text'>
 
-/** Finds the case of a person, post or comment and locks it, or inserts it. Text and author stay as they were at the first report. */
+/**
+ * Finds the case of the target of a report and locks it, or inserts it. A report that opens a closed case again, or the first one of a case
+ * without a text, renews the snapshot. A profile changes: what is new of it is added to the text of an open case.
+ */
 export async function lockOrInsertCase(
   transaction: Knex.Transaction,
   snapshot: CaseSnapshot,
-  now: Date,
-): Promise<Pick<CaseRow, 'id' | 'state' | 'ignoreFurther' | 'targetDeleted'>> {
-  const [row] = await transaction('moderation_cases')
-    .insert({
-      ...snapshot,
-      photoGuids: [...snapshot.photoGuids],
-      firstReportedAt: now,
-      lastReportedAt: now,
-      changedAt: now,
-    })
+  { at, canReopen }: { readonly at: Date; readonly canReopen: boolean },
+): Promise<Pick<CaseRow, 'id' | 'state' | 'ignoreFurther'>> {
+  const row = { ...snapshot, photoGuids: [...snapshot.photoGuids] }
+  const { targetType: _type, targetGuid: _guid, text: _text, ...copied } = row
+  const renewedSql = `case when moderation_cases.closed_at is null then moderation_cases.text is null
+    else ${canReopen} and not moderation_cases.ignore_further end`
+  const renewed = Object.keys(copied).map((column) => [
+    column,
+    transaction.raw(`case when ${renewedSql} then excluded.:column: else moderation_cases.:column: end`, { column }),
+  ])
+  const [found] = await transaction('moderation_cases')
+    .insert({ ...row, firstReportedAt: at, lastReportedAt: at, changedAt: at })
     .onConflict(['targetType', 'targetGuid'])
-    .merge({ lastReportedAt: now })
-    .returning(['id', 'state', 'ignoreFurther', 'targetDeleted'])
-  if (row === undefined) throw new Error('A case was inserted and not returned.')
-  return row
+    .merge({
+      ...Object.fromEntries(renewed),
+      text: transaction.raw(`case
+        when ${renewedSql} then excluded.text
+        when moderation_cases.target_type = 'person' and moderation_cases.closed_at is null
+          and position(excluded.text in moderation_cases.text) = 0
+          then left(concat_ws(e'\\n\\n', moderation_cases.text, excluded.text), ${SNAPSHOT_CHARACTERS})
+        else moderation_cases.text end`),
+      targetDeleted: null, // the reporter has just read it
+      lastReportedAt: at,
+    })
+    .returning(['id', 'state', 'ignoreFurther'])
+  if (found === undefined) throw new Error('A case was inserted and not returned.')
+  return found
 }
+
+const SNAPSHOT_CHARACTERS = 65_535
 
 export async function addCaseEvent(
   transaction: Knex.Transaction,

@@ -152,6 +152,75 @@ describe('a case', () => {
     expect((await mod.post(`/cases/${id}/reopen`, { reason: 'New facts' })).body).toMatchObject({ state: 'open' })
   })
 
+  it('whose further reports are ignored only counts them', async () => {
+    await report(alice)
+    const { id } = await caseOf()
+    await mod.post(`/cases/${id}/dismiss`, { reason: 'Fine', ignore_further: true })
+    const eventsOfCase = () =>
+      api.pod
+        .db('outbox')
+        .where({ name: 'announce' })
+        .whereRaw(`data->'cases' @> ?`, [`[${id}]`])
+    expect(await eventsOfCase()).toHaveLength(2)
+    await report(carol)
+
+    expect(await caseOf()).toMatchObject({ state: 'dismissed', report_count: 2 })
+    expect(await eventsOfCase()).toHaveLength(2)
+  })
+
+  it('stays taken for a day after an action that names it', async () => {
+    await report(alice)
+    const { id } = await caseOf()
+    await mod.post(`/cases/${id}/take`)
+    const changedAt = new Date(Date.now() - 25 * 3_600_000)
+    await api.pod.db('moderation_cases').where({ id }).update({ changedAt })
+    await mod.post(`/posts/${post}/hide`, { reason: 'Spam' })
+
+    expect(await caseOf()).toMatchObject({ state: 'taken', taken_by: 'mod' })
+  })
+
+  it('has the text of a report that opens it again, although the first text was erased', async () => {
+    await report(alice)
+    const { id } = await caseOf()
+    await mod.post(`/cases/${id}/dismiss`, { reason: 'Fine' })
+    await api.pod.db('moderation_cases').where({ id }).update({ text: null })
+    await report(carol)
+    expect((await caseOf()).target.text).toBe('Cheap watches')
+
+    await mod.post(`/cases/${id}/dismiss`, { reason: 'Fine', ignore_further: true })
+    await api.pod.db('moderation_cases').where({ id }).update({ text: null })
+    await report(api.dan)
+    expect((await caseOf()).target.text).toBeNull()
+  })
+
+  it('of a filter without a text gets that of a report', async () => {
+    const aspectIds = [await aspectOf(api, bob, 'Friends')]
+    const secret = await publish(api, bob, { text: 'Secret watches', public: false, aspectIds })
+    const target = { targetType: 'post', targetGuid: secret, public: false }
+    await api.pod.db('moderation_cases').insert({ ...target, kind: 'filter' })
+    await report(alice, secret)
+
+    expect(await caseOf(secret)).toMatchObject({
+      target: { text: 'Secret watches', author: { network_id: bob.address } },
+    })
+  })
+
+  it('about a person has each reported profile, and only the last one once it was opened again', async () => {
+    const { kim } = await api.people('kim')
+    const reportKim = (by: ApiPerson) => by.post(`/users/${kim.guid}/report`, { reason: 'Spam' })
+    const textAfter = async (bio: string, by: ApiPerson) => {
+      await kim.patch('/user', { bio })
+      expect((await reportKim(by)).status).toBe(204)
+      return (await caseOf(kim.guid)).target.text
+    }
+
+    expect(await textAfter('Cheap watches', alice)).toContain('Cheap watches')
+    expect(await textAfter('Cheap shoes', carol)).toMatch(/Cheap watches.*Cheap shoes/s)
+    await mod.post(`/cases/${(await caseOf(kim.guid)).id}/dismiss`, { reason: 'Fine' })
+    const text = await textAfter('Cheap hats', bob)
+    expect([text.includes('Cheap hats'), text.includes('Cheap watches')]).toEqual([true, false])
+  })
+
   it('refuses steps that its state does not allow', async () => {
     await report(alice)
     const { id } = await caseOf()
