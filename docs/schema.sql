@@ -40,20 +40,26 @@ AS $function$
       end
       $function$;
 
-CREATE OR REPLACE FUNCTION public.note_deleted_report_target()
+CREATE OR REPLACE FUNCTION public.note_deleted_case_target()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+      declare
+        deleter text = coalesce(
+          nullif(current_setting('pod.deleted_by', true), ''), case when tg_argv[0] = 'person' then 'account_closed' end
+        );
       begin
         with noted as (
-          update moderation_cases set target_deleted = case
+          update moderation_cases set target_deleted = coalesce(deleter, case
             when exists (select from people where people.id = author_id and people.closed_at is not null) then 'account_closed'
-            else 'author'
-          end
-          where id = old.case_id and target_deleted is null
-          returning id
+            -- A conversation without readers is deleted, too.
+            when tg_argv[0] <> 'message' then 'author'
+          end)
+          where target_type = tg_argv[0] and target_guid = old.guid and target_deleted is null
+          returning id, target_deleted
         )
-        insert into moderation_case_events (case_id, event) select id, 'target_deleted' from noted;
+        insert into moderation_case_events (case_id, event)
+        select id, 'target_deleted' from noted where target_deleted is not null;
         return null;
       end
       $function$;
@@ -2553,9 +2559,15 @@ CREATE TRIGGER audit_entries_append_only BEFORE DELETE OR UPDATE ON public.audit
 
 CREATE TRIGGER audit_entries_no_truncate BEFORE TRUNCATE ON public.audit_entries FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change();
 
+CREATE TRIGGER note_deleted_case_target AFTER DELETE ON public.comments FOR EACH ROW EXECUTE FUNCTION note_deleted_case_target('comment');
+
 CREATE TRIGGER count_deliveries AFTER INSERT ON public.deliveries REFERENCING NEW TABLE AS new_deliveries FOR EACH STATEMENT EXECUTE FUNCTION count_deliveries();
 
+CREATE TRIGGER note_deleted_case_target AFTER DELETE ON public.messages FOR EACH ROW EXECUTE FUNCTION note_deleted_case_target('message');
+
 CREATE TRIGGER remove_moved_photo_files AFTER DELETE ON public.moved_photo_files FOR EACH ROW WHEN ((old.deleted_at IS NULL)) EXECUTE FUNCTION remove_photo_files();
+
+CREATE TRIGGER note_closed_case_target AFTER UPDATE OF closed_at ON public.people FOR EACH ROW WHEN (((old.closed_at IS NULL) AND (new.closed_at IS NOT NULL))) EXECUTE FUNCTION note_deleted_case_target('person');
 
 CREATE TRIGGER note_moved_photo_file AFTER UPDATE OF remote_path ON public.photos FOR EACH ROW WHEN (((old.remote_path IS NULL) AND (new.remote_path IS NOT NULL))) EXECUTE FUNCTION note_moved_photo_file();
 
@@ -2565,4 +2577,6 @@ CREATE TRIGGER pods_apply_rule BEFORE INSERT ON public.pods FOR EACH ROW EXECUTE
 
 CREATE TRIGGER pods_keep_error AFTER UPDATE OF last_error ON public.pods FOR EACH ROW WHEN (((new.last_error IS NOT NULL) AND ((new.last_error IS DISTINCT FROM old.last_error) OR (new.failures > old.failures) OR (new.checked_at IS DISTINCT FROM old.checked_at)))) EXECUTE FUNCTION keep_pod_error();
 
-CREATE TRIGGER reports_target_deleted AFTER UPDATE OF post_id, comment_id ON public.reports FOR EACH ROW WHEN ((num_nonnulls(old.post_id, old.comment_id) > num_nonnulls(new.post_id, new.comment_id))) EXECUTE FUNCTION note_deleted_report_target();
+CREATE TRIGGER note_deleted_case_target AFTER DELETE ON public.posts FOR EACH ROW WHEN ((old.author_id IS NOT NULL)) EXECUTE FUNCTION note_deleted_case_target('post');
+
+CREATE TRIGGER note_soft_deleted_case_target AFTER UPDATE OF author_id ON public.posts FOR EACH ROW WHEN (((old.author_id IS NOT NULL) AND (new.author_id IS NULL))) EXECUTE FUNCTION note_deleted_case_target('post');

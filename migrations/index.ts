@@ -138,6 +138,7 @@ export const migrations: ReadonlyMap<string, () => Promise<Migration>> = new Map
   ['0241-pruned-messages', async () => (await import('./0241-pruned-messages.js')).prunedMessages],
   ['0242-forwarded-of-pod', async () => (await import('./0242-forwarded-of-pod.js')).forwardedOfPod],
   ['0245-unproven-moves', async () => (await import('./0245-unproven-moves.js')).unprovenMoves],
+  ['0246-deleted-case-targets', async () => (await import('./0246-deleted-case-targets.js')).deletedCaseTargets],
   ['0250-several-locks', async () => (await import('./0250-several-locks.js')).severalLocks],
   ['0251-people-of-pod', async () => (await import('./0251-people-of-pod.js')).peopleOfPod],
   ['0265-fetched-photos', async () => (await import('./0265-fetched-photos.js')).fetchedPhotos],

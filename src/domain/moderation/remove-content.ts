@@ -5,6 +5,7 @@ import { Photo } from '../../persistence/models/photo.js'
 import { Tombstone } from '../../persistence/models/tombstone.js'
 import type { ActionDetails } from '../../persistence/moderation/action-details.js'
 import { findActionInForce } from '../../persistence/moderation/actions.js'
+import { setDeleter } from '../../persistence/moderation/cases.js'
 import { hideContentRows } from '../../persistence/moderation/hidden-content.js'
 import type { ModerationServices } from '../../services/services.js'
 import { destroyWithCreations, retractEntity } from '../posts/retract.js'
@@ -60,7 +61,10 @@ export async function removeContent(
       await transaction('moderation_cases').where({ id: content.caseId }).update({ targetDeleted: 'moderator' })
     }
     const { retraction } = content
-    if (retraction !== undefined) await retractEntity(services, transaction, retraction)
+    if (retraction !== undefined) {
+      await setDeleter(transaction, 'moderator')
+      await retractEntity(services, transaction, retraction)
+    }
     const tombstones =
       retraction === undefined ? await insertPermanentTombstones(transaction, actor.personId, target, content) : []
 
@@ -117,6 +121,7 @@ export async function purgeContent(
       await transaction('moderation_cases').where({ id: content.caseId }).update({ targetDeleted: 'purge' })
     }
     await insertPermanentTombstones(transaction, actor.personId, target, content)
+    await setDeleter(transaction, 'purge')
     await destroyWithCreations(transaction, type, [content.id])
     const action = await recordAction(services, transaction, actor, {
       kind: 'purge',

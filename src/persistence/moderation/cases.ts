@@ -102,6 +102,59 @@ export async function lockOrInsertCase(
 
 const SNAPSHOT_CHARACTERS = 65_535
 
+/**
+ * Who deletes what this transaction deletes from now on, for the cases of it and of what is below it. Without it a trigger notes the author,
+ * or that their account is closed.
+ */
+export async function setDeleter(transaction: Knex.Transaction, by: 'moderator' | 'purge'): Promise<void> {
+  await transaction.raw(`select set_config('pod.deleted_by', ?, true)`, [by])
+}
+
+/** Notes in the cases about a person and all their content that an admin deletes both. Index `moderation_cases_author_id`. */
+export async function recordPurgedAuthor(transaction: Knex.Transaction, authorId: number, at: Date): Promise<void> {
+  await transaction.raw(
+    `with noted as (
+       update moderation_cases set target_deleted = 'purge' where author_id = :authorId and target_deleted is null returning id
+     )
+     insert into moderation_case_events (case_id, at, event) select id, :at, 'target_deleted' from noted`,
+    { authorId, at },
+  )
+}
+
+/** Notes in the cases of content that a moderator has removed it. It may be stored still, hidden until an undo. */
+export async function recordRemovedTarget(
+  transaction: Knex.Transaction,
+  { type, guid }: { readonly type: string; readonly guid: string },
+  at: Date,
+): Promise<void> {
+  await transaction.raw(
+    `with noted as (
+       update moderation_cases set target_deleted = 'moderator'
+       where target_type = :type and target_guid = :guid and target_deleted is null
+       returning id
+     )
+     insert into moderation_case_events (case_id, at, event) select id, :at, 'target_deleted' from noted`,
+    { type, guid, at },
+  )
+}
+
+/** Takes back the note about content that is stored and shown again. */
+export async function clearRemovedTargets(
+  transaction: Knex.Transaction,
+  targets: { readonly posts: readonly string[]; readonly comments: readonly string[] },
+): Promise<void> {
+  for (const [type, guids] of [
+    ['post', targets.posts],
+    ['comment', targets.comments],
+  ] as const) {
+    await transaction('moderation_cases')
+      .where({ targetType: type, targetDeleted: 'moderator' })
+      .whereIn('targetGuid', [...guids])
+      .whereRaw(`exists (select from ${type}s where guid = target_guid)`)
+      .update({ targetDeleted: null })
+  }
+}
+
 export async function addCaseEvent(
   transaction: Knex.Transaction,
   event: {

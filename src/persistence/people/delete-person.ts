@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import type { RecordKind } from '../../protocol/entities/registry.js'
 import { queryRow, queryRows } from '../database/database.js'
 import { inTransaction } from '../database/transactions.js'
+import { recordPurgedAuthor } from '../moderation/cases.js'
 import { purgeDeletedPosts, ROW_BATCH_SIZE } from '../posts/delete-posts.js'
 import { destroyEntities } from '../posts/destroy-entities.js'
 import { RECORD_KINDS, RECORD_TABLES } from '../sql/record-tables.js'
@@ -55,7 +56,10 @@ export async function countRowsOfPerson(db: Knex, personId: number): Promise<Per
  * continues. A message of the person that arrives in the meantime creates them again.
  */
 export async function deletePerson(db: Knex, personId: number, now: Date): Promise<void> {
-  await inTransaction(db, (transaction) => emptyPeople(transaction, [personId], now))
+  await inTransaction(db, async (transaction) => {
+    await recordPurgedAuthor(transaction, personId, now)
+    await emptyPeople(transaction, [personId], now)
+  })
   await purgeDeletedPosts(db)
   for (const kind of kindsWith('destroyed_in_chunks')) await destroyAll(db, kind, personId)
   for (const kind of kindsWith('deleted_in_chunks')) await deleteAll(db, kind, personId)
@@ -68,6 +72,7 @@ export async function deletePersonWithoutRows(
   personId: number,
   now: Date,
 ): Promise<void> {
+  await recordPurgedAuthor(transaction, personId, now)
   await emptyPeople(transaction, [personId], now)
   for (const kind of kindsWith('deleted_in_chunks')) await deleteAll(transaction, kind, personId)
   await deletePersonRow(transaction, personId)

@@ -152,6 +152,9 @@ const OLD_POSTS_SQL = `
   )
   select (select min(id) from chunk) as "lastId", array(select id from chunk where ${isOldAndRemoteSql('chunk')}) as ids`
 
+const hasCaseSql = (type: 'post' | 'comment', guid: string) =>
+  `exists (select from moderation_cases where target_type = '${type}' and target_guid = ${guid})`
+
 /** The reason for which a record of a local person keeps the post above it. */
 const REASON_BELOW: Readonly<Record<KindBelowPost, string | undefined>> = {
   photo: undefined, // its author is that of the post
@@ -209,8 +212,8 @@ const ownReasonsSql = (post: string, author: string, pod: string) => `
     when exists (
       select from taggings join tag_followings using (tag_id) where taggings.post_id = ${post}.id
     ) then 'followed_tag'
-    when exists (select from reports where post_id = ${post}.id) or exists (
-      select from comments join reports on reports.comment_id = comments.id where comments.post_id = ${post}.id
+    when ${hasCaseSql('post', `${post}.guid`)} or exists (
+      select from comments where comments.post_id = ${post}.id and ${hasCaseSql('comment', 'comments.guid')}
     ) then 'reported'
     when exists (
       select from notifications

@@ -79,9 +79,24 @@ describe('a case', () => {
     const { hugo } = await api.people('hugo')
     const guid = await publish(api, hugo, { text: 'I leave', public: true })
     await report(alice, guid)
+    await alice.post(`/users/${hugo.guid}/report`, { reason: 'Spam' })
     await closeUser(api.pod, 'hugo')
 
     expect((await caseOf(guid)).target).toMatchObject({ text: 'I leave', deleted: 'account_closed' })
+    expect((await caseOf(hugo.guid)).target).toMatchObject({ type: 'person', deleted: 'account_closed' })
+  })
+
+  it('says by whom content is deleted that no user has reported, also below removed content', async () => {
+    const write = async (text: string) => (await createComment(api.pod, carol.viewer, { postGuid: post, text })).guid
+    const comments = [await write('Buy'), await write('Cheap')]
+    const targets = comments.map((targetGuid) => ({ targetType: 'comment', targetGuid, public: true, kind: 'filter' }))
+    await api.pod.db('moderation_cases').insert(targets)
+    await carol.delete(`/posts/${post}/comments/${comments[0]}`)
+    await mod.post(`/posts/${post}/remove`, { reason: 'Spam' })
+
+    const [first, second] = [await caseOf(comments[0]), await caseOf(comments[1])]
+    expect([first.target.deleted, eventsOf(first)]).toEqual(['author', ['target_deleted']])
+    expect(second.target.deleted).toBe('moderator')
   })
 
   it('loses its text some time after its end, and is deleted after a year', async () => {

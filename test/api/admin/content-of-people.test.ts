@@ -30,7 +30,16 @@ beforeEach(async () => {
   const { id } = await api.pod.db('posts').where({ guid: api.alicePost }).first('id')
   await api.pod.db('comments').insert({ guid: comment, authorId: rita.id, postId: id, text: 'Buy' })
   await api.pod.db('outbox').delete()
+  const row = { kind: 'filter', public: true, authorId: rita.id }
+  const targets = Object.entries({ post, comment, person: rita.guid })
+  await api.pod
+    .db('moderation_cases')
+    .insert(targets.map(([targetType, targetGuid]) => ({ ...row, targetType, targetGuid })))
 })
+
+/** By whom the post, the comment and the person are deleted, as their cases say. */
+const deletedBy = () =>
+  api.pod.db('moderation_cases').whereIn('targetGuid', [post, comment, rita.guid]).orderBy('id').pluck('targetDeleted')
 
 const reason = 'Spam'
 
@@ -72,6 +81,7 @@ describe('the content of a person', () => {
     await run()
 
     expect(await statuses()).toEqual([404, false])
+    expect(await deletedBy()).toEqual(['moderator', 'moderator', null])
     const tombstones = () => api.pod.db('tombstones').whereIn('guid', [post, comment]).orderBy('targetType')
     expect(await tombstones()).toMatchObject([
       { targetType: 'Comment', permanent: false },
@@ -80,6 +90,7 @@ describe('the content of a person', () => {
     ])
     await mod.post(`/actions/${body.action.id}/undo`, { reason })
     expect(await statuses()).toEqual([200, false])
+    expect(await deletedBy()).toEqual([null, 'moderator', null])
     expect(await tombstones()).toMatchObject([{ targetType: 'Comment' }])
   })
 
@@ -119,6 +130,7 @@ describe('the purge of a person', () => {
     await run()
     const left = async (table: string) => (await api.pod.db(table).where({ authorId: rita.id })).length
     expect([await left('posts'), await left('comments')]).toEqual([0, 0])
+    expect(await deletedBy()).toEqual(['purge', 'purge', null])
     expect(await api.pod.db('tombstones').where({ deletedById: rita.id, permanent: true }).pluck('guid')).toEqual(
       expect.arrayContaining([post, comment]),
     )
@@ -134,12 +146,16 @@ describe('the purge of a person', () => {
   it('is not for local people; a person without remaining rows is deleted', async () => {
     expect((await adm.post(`/people/${api.dan.guid}/purge`, { reason })).body).toMatchObject({ reason: 'not_remote' })
     const { guid, address } = await addRemotePerson(api.pod, 'nina@n.example')
+    const { id: authorId } = await api.pod.db('people').where({ guid }).first('id')
+    const person = { targetType: 'person', targetGuid: guid, public: true, authorId }
+    await api.pod.db('moderation_cases').insert(person)
 
     expect((await adm.post(`/people/${guid}/forget`, { reason })).body).toMatchObject({ reason: 'confirmation_needed' })
     expect((await adm.post(`/people/${guid}/forget`, { reason, confirm: address })).body).toMatchObject({
       changed: true,
     })
     expect(await api.pod.db('people').where({ guid })).toEqual([])
+    expect(await api.pod.db('moderation_cases').where({ targetGuid: guid }).pluck('targetDeleted')).toEqual(['purge'])
     expect((await adm.get('/audit?action=forget')).body).toMatchObject([{ target: { label: address } }])
   })
 

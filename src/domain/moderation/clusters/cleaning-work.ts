@@ -5,6 +5,7 @@ import {
   readActionDetails,
 } from '../../../persistence/moderation/action-details.js'
 import { changeActionDetails, lockAction } from '../../../persistence/moderation/actions.js'
+import { setDeleter } from '../../../persistence/moderation/cases.js'
 import {
   type ClusterPosition,
   changeClusterState,
@@ -111,6 +112,7 @@ async function retractNext(
 ): Promise<ChunkResult> {
   const items = removed.slice(after, after + REMOVAL_BATCH_SIZE)
   if (items.length === 0) return { done: 0, next: { step: 'hide', after: null } }
+  await setDeleter(transaction, 'moderator')
   for (const item of items) {
     const content = await findContent(transaction, item)
     if (content?.retraction !== undefined) await retractEntity(services, transaction, content.retraction)

@@ -11,6 +11,7 @@ import {
   findActionInForce,
   lockAction,
 } from '../../../persistence/moderation/actions.js'
+import { clearRemovedTargets, recordRemovedTarget, setDeleter } from '../../../persistence/moderation/cases.js'
 import { hideContentRows, showContentOfAction } from '../../../persistence/moderation/hidden-content.js'
 import { type BoundedCount, boundedCounts } from '../../../persistence/moderation/pod-preview.js'
 import {
@@ -133,6 +134,8 @@ export async function undoContentChange(
   const { id } = action
   const { tombstones } = readActionDetails(action, 'remove_content')
   await Tombstone.takeBackPermanent(transaction, tombstones)
+  const guidsOf = (type: string) => tombstones.flatMap((each) => (each.targetType === type ? [each.guid] : []))
+  await clearRemovedTargets(transaction, { posts: guidsOf('Post'), comments: guidsOf('Comment') })
   if ((await showContentOfAction(transaction, id, ROW_BATCH_SIZE)) < ROW_BATCH_SIZE) return
   const work = { kind: SHOW, target: String(id), total: 0, reason: 'The action is undone.' }
   await continueBackgroundTask(services, transaction, SYSTEM_ACTOR, work)
@@ -191,14 +194,16 @@ async function findNextItems(transaction: Knex.Transaction, id: string, limit: n
 }
 
 async function removeItem(
-  services: Pick<Services, 'jobs'>,
+  services: Pick<Services, 'jobs' | 'now'>,
   transaction: Knex.Transaction,
   actionId: number,
   target: { readonly type: 'post' | 'comment'; readonly guid: string },
 ): Promise<void> {
   const content = await findContent(transaction, target)
   if (content === undefined) return
+  await recordRemovedTarget(transaction, target, services.now())
   if (content.retraction !== undefined) {
+    await setDeleter(transaction, 'moderator') // of what is below it
     await retractEntity(services, transaction, content.retraction)
     return
   }

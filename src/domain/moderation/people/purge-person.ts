@@ -3,6 +3,7 @@ import { enqueueJobs, newDispatchJob } from '../../../jobs/outbox/enqueue-jobs.j
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { Person } from '../../../persistence/models/person.js'
 import { Tombstone } from '../../../persistence/models/tombstone.js'
+import { setDeleter } from '../../../persistence/moderation/cases.js'
 import { countRelations } from '../../../persistence/moderation/person-relations.js'
 import { deleteContactsOfPerson, findContentToPurge } from '../../../persistence/moderation/public-content-of-person.js'
 import { countRowsOfPerson, deletePersonWithoutRows } from '../../../persistence/people/delete-person.js'
@@ -103,6 +104,7 @@ export const purgeTaskHandlers: Pick<BackgroundTaskHandlers, typeof KIND> = {
         transaction,
         content.tombstones.map(({ type, guid }) => ({ type, guid, by: person.address })),
       )
+      await setDeleter(transaction, 'purge')
       await destroyWithCreations(transaction, content.kind, content.ids)
       return { done: content.ids.length, skipped: 0 }
     },
