@@ -3,7 +3,7 @@
  * cost less.
  */
 export interface GrowthLimits {
-  /** Kinds of load; the last one that a group fits counts. */
+  /** Kinds of load; of those that fit a group, the last one counts. */
   readonly loads: readonly GroupLoad[]
   /** Items that start the next group at once. */
   readonly startItems: number
@@ -32,7 +32,7 @@ type CountWaitingCalls = () => number | undefined
  * In `idle` any number of items starts a group, in the other states `startItems` do.
  */
 export interface GroupGrowth {
-  /** Whether so many items may start a group while no other one is running. */
+  /** Whether this number of items may start a group while no other group is running. */
   mayStart(items: number): boolean
   /** Waits for more calls, then calls `start`. */
   wait(countWaitingCalls: CountWaitingCalls, start: () => void): void

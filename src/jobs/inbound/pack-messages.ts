@@ -3,6 +3,7 @@ import { type GrowthLimits, openGroupGrowth } from '../../concurrency/group-grow
 import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
 import type { Services } from '../../services/services.js'
 import { type DataOf, type PostedEnvelope, receivePrivateJob, receivePublicJob } from '../definitions.js'
+import type { InboundQueue } from '../queues/queue-names.js'
 import { QueueUnavailable } from '../queues/queue-unavailable.js'
 import { sum } from '../sum.js'
 import { type Backlog, type BacklogLimits, openBacklog } from './inbound-backlog.js'
@@ -28,8 +29,8 @@ export interface PackingLimits extends BacklogLimits {
 const SECOND_JOB_MIN_MESSAGES = 32
 
 /**
- * Makes jobs larger under load. With small jobs their overhead would use up the machine long before the messages do, and every
- * message would wait longer than these milliseconds.
+ * Makes jobs larger under load. The overhead of small jobs would use up the machine long before the messages do, and every message would
+ * wait longer than `waitMs`.
  */
 const GROWTH: GrowthLimits = {
   loads: [
@@ -39,10 +40,10 @@ const GROWTH: GrowthLimits = {
   startItems: 48,
 }
 
-/** The priority of separate jobs: jobs with one come after all jobs without. */
+/** The priority of separate jobs: jobs with a priority run after all jobs without one. */
 const SEPARATE_PRIORITY = 10
 
-/** Whether a job is of a source over its share. Jobs that such a job is split into have its priority, too. */
+/** Whether the job has messages of a source over its share. Jobs into which it is split have its priority, too. */
 export function isSeparateJob({ priority = 0 }: { readonly priority?: number | undefined }): boolean {
   return priority > 0
 }
@@ -100,8 +101,6 @@ export function openPacking(
     },
   }
 }
-
-type InboundQueue = Parameters<Backlog['add']>[0]
 
 type AddMessages<Message> = (
   messages: readonly Message[],
