@@ -23,8 +23,8 @@ interface AdaptiveConcurrency {
 
 /**
  * Runs more jobs at a time while they carry few messages. A quiet pod makes jobs of one message; when thousands of them wait, a batch is
- * worth its transaction only if many jobs run. Full jobs carry as many messages in a few. The concurrency grows with the running jobs,
- * because a worker starts no fetched job before it has fetched as many as it may.
+ * worth its transaction only if many jobs run. A few full jobs carry as many messages. The concurrency grows with the running jobs, because
+ * a worker starts no fetched job before it has fetched as many as it may.
  */
 export function openAdaptiveConcurrency(queue: InboundQueue): AdaptiveConcurrency {
   const { min, max, messages: fullLoad } = JOB_LIMITS[queue]

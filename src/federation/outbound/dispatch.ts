@@ -48,10 +48,10 @@ async function dispatchOldest(
   work: DispatchWork,
   { senderId, outboxId, failed }: SenderQueue,
 ): Promise<'own' | 'earlier' | 'none'> {
-  let earlier: number | undefined
+  let earlierId: number | undefined
   try {
     return await inRequestTransaction(services, async (transaction) => {
-      earlier = undefined
+      earlierId = undefined
       const oldest = await lockOldestOfSender(transaction, senderId, outboxId, failed)
       if (oldest === undefined) return 'none'
       if (oldest.id === outboxId) {
@@ -59,7 +59,7 @@ async function dispatchOldest(
         await dispatchRecord(services, transaction, work.data)
         return 'own'
       }
-      earlier = oldest.id
+      earlierId = oldest.id
       requireKnownVersion(services.jobs.versionOf(dispatchJob), oldest.data)
       setTrace(transaction, oldest.trace ?? undefined)
       await deleteOutboxRows(transaction, [oldest.id])
@@ -67,8 +67,8 @@ async function dispatchOldest(
       return 'earlier'
     })
   } catch (error) {
-    if (earlier === undefined) throw error
-    failed.push(earlier)
+    if (earlierId === undefined) throw error
+    failed.push(earlierId)
     return 'earlier'
   }
 }

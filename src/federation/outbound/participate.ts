@@ -16,9 +16,10 @@ import type { Services } from '../../services/services.js'
 import { findParticipationSigner, type ParticipationSigner } from './participation-signer.js'
 
 /**
- * Subscribes to the comments and likes of remote public posts, with participations by the account of the pod or the one that
- * PODMIN_ACCOUNT names. They are not stored as participations of a person. A repeat has the same guid and sends nothing. The number
- * that waits for a pod is limited, so that an author of thousands of posts cannot fill the delivery queue; other posts are postponed.
+ * Subscribes to the comments and likes of remote public posts, with participations by the account of the pod or the one that PODMIN_ACCOUNT
+ * names. They are not stored as participations of a person. A repeated participation has the same guid and is not sent again. The number of
+ * participations that wait for a pod is limited, so that an author of thousands of posts cannot fill the delivery queue; other posts are
+ * postponed.
  */
 export async function participate(
   services: Services,
@@ -50,7 +51,7 @@ export async function participateInPostponedPosts(services: Services, podId: num
   })
 }
 
-/** Returns the postponed posts. */
+/** Writes participations in posts, as many as may wait for each pod. Returns the postponed posts. */
 async function participateIn(
   services: Services,
   transaction: Knex.Transaction,

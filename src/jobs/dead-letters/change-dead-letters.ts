@@ -59,16 +59,16 @@ const BEFORE_ALL: DeadLetterPosition = { id: 'delivery-0', failedAt: new Date(0)
  * effect of one run. Failed jobs are not rows: they stay changed after a rollback, and a repeated chunk does not find them again.
  */
 export async function changeDeadLetters(
-  pod: Pick<DeadLetterDependencies, 'jobs'>,
+  services: Pick<DeadLetterDependencies, 'jobs'>,
   transaction: Knex.Transaction,
   work: DeadLetterWork,
   { filter, range: { after, end } }: DeadLetterChoice,
 ): Promise<DeadLetterChunk> {
-  const source = { db: transaction, jobs: pod.jobs }
+  const source = { db: transaction, jobs: services.jobs }
   const oldestDeadLetters = await findDeadLetters(source, filter, { after, limit: DEAD_LETTERS_OF_CHUNK })
   const chunk = oldestDeadLetters.filter((each) => compareDeadLetters(each, end) <= 0)
   const chunkToChange = work === 'replay' ? chunk.filter(({ hasNoPayload = false }) => !hasNoPayload) : chunk
-  if (chunkToChange.length > 0) await CHANGES[work](pod, transaction, chunkToChange)
+  if (chunkToChange.length > 0) await CHANGES[work](services, transaction, chunkToChange)
   const last = chunk.at(-1)
   const hasMore = last !== undefined && chunk.length === DEAD_LETTERS_OF_CHUNK
   const rest = hasMore ? { after: { id: last.id, failedAt: last.failedAt }, end } : undefined
@@ -78,24 +78,24 @@ export async function changeDeadLetters(
 const CHANGES = { replay, drop } as const
 
 async function replay(
-  pod: Pick<DeadLetterDependencies, 'jobs'>,
+  services: Pick<DeadLetterDependencies, 'jobs'>,
   transaction: Knex.Transaction,
   deadLetters: readonly FoundDeadLetter[],
 ): Promise<void> {
   for (const ids of inChunks(deliveriesAmong(deadLetters), ROW_BATCH_SIZE)) {
     const podIds = await reviveDeliveries(transaction, ids)
     const duePods = podIds.map((podId) => ({ podId, isProven: false }))
-    startDeliveriesAfterCommit(pod, transaction, duePods)
+    startDeliveriesAfterCommit(services, transaction, duePods)
   }
   const deadRows = deadLetters.filter(({ outboxId }) => outboxId !== undefined)
-  for (const chunk of inChunks(deadRows, ROW_BATCH_SIZE)) await replayRows(pod, transaction, chunk)
+  for (const chunk of inChunks(deadRows, ROW_BATCH_SIZE)) await replayRows(services, transaction, chunk)
   for (const { outboxId, deliveryId, job } of deadLetters) {
-    if (outboxId === undefined && deliveryId === undefined && job !== undefined) await replayJob(pod, job)
+    if (outboxId === undefined && deliveryId === undefined && job !== undefined) await replayJob(services, job)
   }
 }
 
 async function drop(
-  pod: Pick<DeadLetterDependencies, 'jobs'>,
+  services: Pick<DeadLetterDependencies, 'jobs'>,
   transaction: Knex.Transaction,
   deadLetters: readonly FoundDeadLetter[],
 ): Promise<void> {
@@ -106,7 +106,7 @@ async function drop(
       .whereNotNull('failedAt')
       .delete()
   }
-  await removeJobs(pod, deadLetters)
+  await removeJobs(services, deadLetters)
 }
 
 function rowsAmong(deadLetters: readonly FoundDeadLetter[]): readonly number[] {
@@ -119,23 +119,23 @@ function deliveriesAmong(deadLetters: readonly FoundDeadLetter[]): readonly numb
 
 /** The sweeper adds the jobs of rows that the queue does not accept. */
 async function replayRows(
-  pod: Pick<DeadLetterDependencies, 'jobs'>,
+  services: Pick<DeadLetterDependencies, 'jobs'>,
   transaction: Knex.Transaction,
   deadLetters: readonly FoundDeadLetter[],
 ): Promise<void> {
   await reopenRows(transaction, rowsAmong(deadLetters))
-  await removeJobs(pod, deadLetters)
+  await removeJobs(services, deadLetters)
   const rows = deadLetters.flatMap(({ outboxId, queue, name }) => {
     const knownQueue = QUEUES.find((each) => each === queue)
     return knownQueue === undefined || outboxId === undefined ? [] : [{ id: outboxId, queue: knownQueue, name }]
   })
-  runOrAddAfterCommit(pod, transaction, rows)
+  runOrAddAfterCommit(services, transaction, rows)
 }
 
 async function replayJob({ jobs }: Pick<DeadLetterDependencies, 'jobs'>, { queue, id }: FailedJobId): Promise<void> {
   const job = await jobs.find(queue, id)
   if (job === undefined) return // another replay was faster
-  await job.updateData(withoutNotes(job.data))
+  await job.updateData(withoutSuspectStarts(job.data))
   await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true })
 }
 
@@ -152,7 +152,7 @@ async function removeJobs(
 }
 
 /** Crashes before the replay must not count against the job: the cause may be repaired. */
-function withoutNotes(data: unknown): unknown {
+function withoutSuspectStarts(data: unknown): unknown {
   if (typeof data !== 'object' || data === null || !('suspectStarts' in data)) return data
   const { suspectStarts: _, ...rest } = data
   return rest

@@ -38,7 +38,7 @@ interface BacklogSize {
 export interface Backlog extends Pick<InboundQueueSize, 'add' | 'close'> {
   /** Called before a message is read. */
   refusalOf(source: NetworkSource): BacklogRejection | undefined
-  /** Adds bytes of this source that this process holds, or removes them where they are negative. */
+  /** Adds bytes of this source that this process holds; a negative number removes them. */
   hold(source: NetworkSource, bytes: number): void
   /**
    * Counts a message of this source; true when it needs a separate job after the messages of others: the source is fast, or it has

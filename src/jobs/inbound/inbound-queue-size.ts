@@ -34,8 +34,8 @@ export function openInboundQueueSize({ jobs, countIntervalMs, onCounted }: SizeO
   let hasFreeMemory = true
 
   function total(): PackedSize {
-    const [shared, personal] = [estimates.inbound.total(), estimates['inbound-private'].total()]
-    return { messages: shared.messages + personal.messages, bytes: shared.bytes + personal.bytes }
+    const [publicSize, privateSize] = [estimates.inbound.total(), estimates['inbound-private'].total()]
+    return { messages: publicSize.messages + privateSize.messages, bytes: publicSize.bytes + privateSize.bytes }
   }
 
   function keepCounting(): void {

@@ -8,7 +8,10 @@ import { afterCommit } from './after-commit.js'
 const ENQUEUED_WITHIN_MS = 500
 /** The client builds a bulk request synchronously, which blocks the event loop: some 40 ms for this number of jobs. */
 const ENQUEUE_BATCH_SIZE = 500
-/** Pods of one job; their deliveries share statements. The jobs have no deduplication key: a job would wait for the slowest pod of the one before. */
+/**
+ * Pods of one job; their deliveries share statements. The jobs have no deduplication key: a job would wait for the slowest pod of the job
+ * before it.
+ */
 const PODS_IN_JOB = 64
 
 /** Enqueues deliveries after the commit of the transaction that has written them; the sweeper adds lost jobs. */

@@ -17,7 +17,7 @@ import { admitUnverified, enforceUnverifiedLimits } from './unverified-messages.
 /** A message and the entity it waits for; its body is that of its job. */
 export interface NewWaitingMessage {
   readonly waitsFor: EntityKey
-  /** Set for a private one. */
+  /** Set for a private message. */
   readonly recipientGuid?: string | undefined
   readonly payload: string
   readonly acceptedAt: Date
@@ -28,7 +28,7 @@ export interface NewWaitingMessage {
   readonly fallbackFetchFrom?: string | undefined
   /** Only an entity of this author is accepted. */
   readonly author?: string | undefined
-  /** Seconds it waits at most. */
+  /** Maximum waiting time in seconds. */
   readonly maxWaitSeconds?: number | undefined
   /** The host of its signer, verified or claimed; limits are counted by it. */
   readonly senderHost?: string | undefined
@@ -66,9 +66,9 @@ export async function storeWaitingMessages(
   waiting: readonly NewWaitingMessage[],
   stored: readonly EntityKey[],
 ): Promise<readonly EntityKey[]> {
-  const meanwhile = await findStoredEntities(transaction, [...new Set(waiting.map(({ waitsFor }) => waitsFor))])
+  const storedMeanwhile = await findStoredEntities(transaction, [...new Set(waiting.map(({ waitsFor }) => waitsFor))])
   // Locks in one order: photos have no locks of their own, and two posts may have the same photos.
-  const available = [...new Set([...stored, ...meanwhile])].toSorted()
+  const available = [...new Set([...stored, ...storedMeanwhile])].toSorted()
   const isStored = new Set(available)
   const acceptedMessages = await admitUnverified(services, transaction, waiting, isStored)
   const requestedKeys = await requestMissingEntities(

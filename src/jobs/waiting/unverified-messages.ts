@@ -80,11 +80,16 @@ export async function enforceUnverifiedLimits(
 ): Promise<void> {
   const unverifiedMessages = messages.filter(({ isVerified }) => !isVerified)
   if (unverifiedMessages.length === 0) return
-  const rows = await queryPrepared<{ host: string | null }>(transaction, 'bound-unverified', BOUND_OF_HOSTS_SQL, [
-    [...new Set(unverifiedMessages.map(({ senderHost = '' }) => senderHost))],
-    WAITING_LIMITS.maxUnverifiedMessagesOfHost,
-    WAITING_LIMITS.maxUnverifiedBytesOfHost,
-  ])
+  const rows = await queryPrepared<{ host: string | null }>(
+    transaction,
+    'bound-unverified',
+    DELETED_BEYOND_LIMITS_SQL,
+    [
+      [...new Set(unverifiedMessages.map(({ senderHost = '' }) => senderHost))],
+      WAITING_LIMITS.maxUnverifiedMessagesOfHost,
+      WAITING_LIMITS.maxUnverifiedBytesOfHost,
+    ],
+  )
   reportDropped(
     services,
     rows.map(({ host }) => ({ host, reason: 'host_bound' as const })),
@@ -93,14 +98,14 @@ export async function enforceUnverifiedLimits(
 }
 
 /** Deletes and returns rows beyond the limits. Ranks the sources of a host in turn, each with its newest row first. */
-const BOUND_OF_HOSTS_SQL = `
+const DELETED_BEYOND_LIMITS_SQL = `
   with excess as materialized (
     select ranked.id
-    from unnest(${opaqueParam('$1', 'text[]')}) as bound(host) cross join lateral (
+    from unnest(${opaqueParam('$1', 'text[]')}) as limited(host) cross join lateral (
       select id, row_number() over by_turn as rank, sum(bytes) over by_turn as size
       from (
         select id, bytes, row_number() over (partition by ${SITE_OF_SOURCE_SQL} order by id desc) as turn
-        from waiting where sender_host = bound.host and not signed
+        from waiting where sender_host = limited.host and not signed
       ) as by_source
       window by_turn as (order by turn, id desc)
     ) as ranked
