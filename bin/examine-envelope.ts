@@ -73,7 +73,7 @@ function examineOpen(envelope: string, way: Examined['way'], { keys, recipient, 
 }
 
 /** Faults that depend on the data of this pod. */
-const unknownHere: ReadonlySet<ProtocolFault> = new Set<ProtocolFault>([
+const FAULTS_OF_UNKNOWN_DATA: ReadonlySet<ProtocolFault> = new Set<ProtocolFault>([
   'NotFetchable',
   'TargetNotFound',
   'ParentNotLocal',
@@ -83,7 +83,7 @@ const unknownHere: ReadonlySet<ProtocolFault> = new Set<ProtocolFault>([
 function faultOf(opened: OpenedEnvelope, recipient: EnvelopeRecipient | undefined): ProtocolFault | undefined {
   const { entity, sender, signature } = opened
   const fault = findSenderFault({ entity, sender, signature, recipient: recipient?.address }, {})
-  if (fault !== undefined && !unknownHere.has(fault)) return fault
+  if (fault !== undefined && !FAULTS_OF_UNKNOWN_DATA.has(fault)) return fault
   // Only the author of the post needs no signature, and then is the sender as well.
   const isUnsigned = isRelayable(entity) && entity.author !== sender && signature !== 'valid'
   return isUnsigned ? 'SignatureVerificationFailed' : undefined

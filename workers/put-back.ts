@@ -12,7 +12,7 @@ export function timesPutBack({ data }: Pick<Job, 'data'>): number {
   return typeof times === 'number' ? times : 0
 }
 
-/** With this error BullMQ knows that a job was put back. */
+/** Whether the error tells BullMQ that a job was put back. */
 export function isPutBack(error: unknown): boolean {
   return error instanceof DelayedError
 }
@@ -24,8 +24,9 @@ interface PutBackOptions {
 }
 
 /**
- * Puts a running job back for later. It costs no attempt, however often it happens: the worker that knows the job may start only in
- * hours. Always throws the error by which BullMQ knows this. If the queue is unavailable, the job is put back when its lock expires.
+ * Puts a running job back for later. This costs no attempt, however often it happens: a worker that knows the job may start hours later.
+ * Always throws the error that tells BullMQ that the job was put back. If the queue is unavailable, the job is put back when its lock
+ * expires.
  */
 export async function putBack(job: Job, { log, delay }: PutBackOptions): Promise<never> {
   const times = timesPutBack(job)

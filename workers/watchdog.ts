@@ -21,10 +21,10 @@ export function startWatchdog(
   let lastHealthyAt = performance.now()
   const timer = setInterval(async () => {
     // The stores are checked only when a worker gets no answer.
-    const now = workers.unresponsive().length > 0 ? await workers.health() : undefined
-    const isStuck = now?.hasDatabase && now.hasQueue && now.unresponsive.length > 0
+    const health = workers.unresponsive().length > 0 ? await workers.health() : undefined
+    const isStuck = health?.hasDatabase && health.hasQueue && health.unresponsive.length > 0
     if (!isStuck) lastHealthyAt = performance.now()
-    else if (performance.now() - lastHealthyAt >= afterMs) end(now)
+    else if (performance.now() - lastHealthyAt >= afterMs) end(health)
   }, intervalMs)
   timer.unref()
   return { stop: () => clearInterval(timer) }

@@ -41,9 +41,9 @@ export async function discoverSigners(services: Services, host: string, signal: 
       return addSignerLookups(services, [{ host, isKnown, isRetry: false }])
     }
     const outcomes = await Promise.all(addresses.map((address) => lookUpSigner(services, address, withinMs)))
-    const withOutcome = (expected: LookupOutcome) => addresses.filter((_, index) => outcomes[index] === expected)
-    await deleteLookups(services.db, withOutcome('found'))
-    await recordFailures(services, withOutcome('failed'), maxAttempts)
+    const addressesWith = (expected: LookupOutcome) => addresses.filter((_, index) => outcomes[index] === expected)
+    await deleteLookups(services.db, addressesWith('found'))
+    await recordFailures(services, addressesWith('failed'), maxAttempts)
     if (outcomes.includes('overloaded')) return delayLookups(services.db, await findAllDueLookups(services.db, host))
     if (outcomes.includes('absent'))
       return recordFailures(services, await findAllDueLookups(services.db, host), maxAttempts)
@@ -59,12 +59,12 @@ async function lookUpSigner(services: Services, address: string, withinMs: numbe
     if (!(error instanceof ProtocolError)) throw error
     if (isLocalOverload(error)) return 'overloaded'
     services.log.info({ fault: error.fault, reason: error.message }, 'signer not found')
-    return error.cause instanceof RemotePodError && hostFaults.has(error.cause.fault) ? 'absent' : 'failed'
+    return error.cause instanceof RemotePodError && HOST_FAULTS.has(error.cause.fault) ? 'absent' : 'failed'
   }
 }
 
 /** Faults of the whole host, not of one person. */
-const hostFaults: ReadonlySet<RemoteFault> = new Set(['dns', 'net', 'timeout', 'ssl', 'not_allowed'])
+const HOST_FAULTS: ReadonlySet<RemoteFault> = new Set(['dns', 'net', 'timeout', 'ssl', 'not_allowed'])
 
 async function recordFailures(services: Services, addresses: readonly string[], maxAttempts: number): Promise<void> {
   const givenUp = await recordFailedLookups(services.db, addresses, maxAttempts)

@@ -11,7 +11,7 @@ export interface DecryptedMessage {
   readonly recipient?: InboundRecipient | undefined
 }
 
-/** Decrypts private envelopes with the keys of their recipients; public ones pass through. */
+/** Decrypts private envelopes with the keys of their recipients, and returns public envelopes unchanged. */
 export async function decryptEnvelopes(
   services: Services,
   messages: readonly InboundMessage[],

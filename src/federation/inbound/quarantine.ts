@@ -54,7 +54,7 @@ export async function quarantineRejected(
 function isByBlockedSender({ fault, message }: RejectedMessage): boolean {
   if (message === undefined) return false
   const { sender, signer, entity } = message
-  // A sender who was blocked after the envelope was opened is known by the fault alone.
+  // If the sender was blocked after the envelope was opened, only the fault shows it.
   return signer.isPodBlocked || signer.isPersonBlocked || (fault === 'Moderated' && sender === entity.author)
 }
 

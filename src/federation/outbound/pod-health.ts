@@ -106,8 +106,8 @@ export function assessPod(
 ): PodHealthChange {
   const away = outcomes.find((outcome) => outcome.kind === 'away')
   if (away !== undefined) {
-    const n = Math.min(failures + 1, DELIVERY_LIMITS.failuresUntilMaxDelay)
-    const seconds = Math.max(retrySeconds(n, random), away.retryAfter ?? 0)
+    const failuresInRow = Math.min(failures + 1, DELIVERY_LIMITS.failuresUntilMaxDelay)
+    const seconds = Math.max(retrySeconds(failuresInRow, random), away.retryAfter ?? 0)
     return { kind: 'away', status: toCheckStatus(away.fault), error: away.reason, seconds }
   }
   if (outcomes.some(({ kind }) => kind === 'delivered')) return { kind: 'available' }

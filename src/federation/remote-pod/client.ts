@@ -16,7 +16,7 @@ export interface RemotePodClientOptions extends Omit<RemoteRequestOptions, 'limi
 }
 
 /** Faults of https after which a request over plain http may succeed. */
-const faultsWorthPlainHttp: ReadonlySet<RemoteFault> = new Set(['net', 'ssl', 'timeout'])
+const FAULTS_WORTH_PLAIN_HTTP: ReadonlySet<RemoteFault> = new Set(['net', 'ssl', 'timeout'])
 
 /** The client for all requests to other pods: only to public addresses, with a deadline, limits per host, and bounded bodies. */
 export function openRemotePodClient(options: RemotePodClientOptions): RemotePodClient & { close(): Promise<void> } {
@@ -60,7 +60,7 @@ export function openRemotePodClient(options: RemotePodClientOptions): RemotePodC
             get.mayUsePlain === true &&
             url.protocol === 'https:' &&
             error instanceof RemotePodError &&
-            faultsWorthPlainHttp.has(error.fault) &&
+            FAULTS_WORTH_PLAIN_HTTP.has(error.fault) &&
             !deadline.signal.aborted
           if (!mayTryPlain) throw error
           return await getPlain(url, get, deadline, error)

@@ -6,7 +6,7 @@ import { readBody } from './read-body.js'
 type Response = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers' | 'body'>
 type Limits = Pick<RemoteLimits, 'unreadBytes' | 'unreadMs' | 'retryAfterSeconds'>
 
-const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 /** Reads the body of a 2xx response, or the location of a redirect. */
 export async function readResponse(
@@ -22,7 +22,7 @@ export async function readResponse(
   }
   await discardBody(body, limits)
   const location = header(response, 'location')
-  if (redirectStatuses.has(status) && location !== undefined) return { location }
+  if (REDIRECT_STATUSES.has(status) && location !== undefined) return { location }
   return { status, url, contentType, body: Buffer.alloc(0) }
 }
 

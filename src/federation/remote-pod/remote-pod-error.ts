@@ -24,7 +24,7 @@ export type RemoteFault =
   | 'overloaded'
 
 /** All other faults may pass; a forbidden URL stays forbidden. */
-const permanentFaults: ReadonlySet<RemoteFault> = new Set(['not_allowed'])
+const PERMANENT_FAULTS: ReadonlySet<RemoteFault> = new Set(['not_allowed'])
 
 /** A request to another pod has failed. */
 export class RemotePodError extends Error {
@@ -36,7 +36,7 @@ export class RemotePodError extends Error {
   constructor(fault: RemoteFault, message: string, options?: ErrorOptions) {
     super(message, options)
     this.fault = fault
-    this.isTemporary = !permanentFaults.has(fault)
+    this.isTemporary = !PERMANENT_FAULTS.has(fault)
   }
 }
 

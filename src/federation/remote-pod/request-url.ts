@@ -5,7 +5,7 @@ import { RemotePodError } from './remote-pod-error.js'
  * Ports from 1024 on whose protocols could misread an HTTP request as a command: those that browsers block, and Redis. Below 1024
  * only 443 is allowed.
  */
-const blockedPorts: ReadonlySet<number> = new Set([
+const BLOCKED_PORTS: ReadonlySet<number> = new Set([
   1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6379, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697,
   10_080,
 ])
@@ -42,5 +42,5 @@ function reasonAgainst(url: URL, allow: AllowPrivate): string | undefined {
 function isPortAllowed(url: URL, allow: AllowPrivate): boolean {
   if (typeof allow !== 'string' && isPrivateHostAllowed(allow, url)) return true // the setting names hosts with their ports
   const port = Number(url.port)
-  return url.port === '' || port === 443 || (port >= 1024 && !blockedPorts.has(port))
+  return url.port === '' || port === 443 || (port >= 1024 && !BLOCKED_PORTS.has(port))
 }

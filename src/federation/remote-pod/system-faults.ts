@@ -28,13 +28,13 @@ const FAULT_OF_CODE: Readonly<Record<string, RemoteFault>> = {
 }
 
 /** Codes that mean a bug in this program; these errors are not converted. */
-const bugCodes: ReadonlySet<string> = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED'])
+const BUG_CODES: ReadonlySet<string> = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED'])
 
 /** Converts an error of Node or undici into a RemotePodError. Errors that mean a bug are returned unchanged. */
 export function toRemotePodError(error: unknown, failure: string): unknown {
   if (error instanceof RemotePodError || !(error instanceof Error) || error instanceof TypeError) return error
   const code = codeOf(error)
-  if (bugCodes.has(code)) return error
+  if (BUG_CODES.has(code)) return error
   return new RemotePodError(FAULT_OF_CODE[code] ?? 'bad_answer', `${failure}: ${error.message || code}.`, {
     cause: error,
   })
