@@ -19,10 +19,10 @@ const KIND_OF_ADDRESS_SQL = `case when home.host <> pods.host then
   case pod_rule_state(home.host, home.port) when 'blocked' then 'block' when 'limited' then 'silence' end
 end`
 
-const hasRestriction = (kind: string) => `exists (
-  select from person_restrictions as known
-  where known.person_id = people.id and known.source = 'pod_rule' and known.kind <= ${kind}
-)`
+/** A scalar subquery: one lookup for each person. A join would read the restrictions of all people for each chunk. */
+const hasRestriction = (kind: string) => `coalesce((
+  select known.kind from person_restrictions as known where known.person_id = people.id and known.source = 'pod_rule' limit 1
+) <= ${kind}, false)`
 
 /** The place after a person, in the order of one of the steps. */
 export interface RestrictingCursor {
