@@ -12,7 +12,7 @@ import {
 import type { Services } from '../../services/services.js'
 import { Refusal } from '../refusals.js'
 import type { Actor } from './actor.js'
-import { type CaseDetails, caseEntry, getCaseDetails } from './cases.js'
+import { caseEntry, type ListedCase, requireListedCase } from './cases.js'
 import { auditContext } from './record-action.js'
 
 interface PictureOfCase {
@@ -69,8 +69,8 @@ async function requirePictureOfCase(
   services: Pick<Services, 'db'>,
   actor: Actor,
   { caseId, photoGuid }: PictureOfCase,
-): Promise<CaseDetails> {
-  const moderationCase = await getCaseDetails(services, actor, caseId)
+): Promise<ListedCase> {
+  const moderationCase = await requireListedCase(services, actor, caseId)
   if (!moderationCase.photoGuids.includes(photoGuid)) throw pictureNotFound()
   return moderationCase
 }

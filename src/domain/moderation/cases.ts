@@ -15,14 +15,17 @@ import {
   type ExcludedAuthor,
   findCase,
   findLastReportTime,
+  findListedCase,
   hasIdleCases,
   type ListedCaseRow,
   listCaseActions,
+  listCaseEvents,
   listCases,
+  listReportsOfCase,
   positionOfCase,
-  readCaseHistory,
   releaseIdleCases,
 } from '../../persistence/moderation/cases.js'
+import type { IdPage, ListPage } from '../../persistence/sql/id-page.js'
 import { DAY_MS } from '../../protocol/durations.js'
 import type { ModerationServices, Services } from '../../services/services.js'
 import { enqueueLiveEventsAndMails } from '../notifications/enqueue-live-events.js'
@@ -46,9 +49,12 @@ export interface CaseList {
   readonly next: CasePosition | undefined
 }
 
+/** The newest reports and events of a case; a list of its own has all of them. */
 export interface CaseDetails extends CaseRow, CaseWithActions {
-  readonly reports: readonly CaseReport[]
-  readonly events: readonly CaseEvent[]
+  readonly reports: ListPage<CaseReport>
+  readonly events: ListPage<CaseEvent>
+  /** A number that each change of a moderator raises. */
+  readonly decisions: number
 }
 
 /** A case about a moderator or admin does not exist for them. */
@@ -107,19 +113,54 @@ export async function getCaseDetails({ db }: Pick<Services, 'db'>, actor: Actor,
   requirePower(actor, 'moderation')
   const moderationCase = await findCase(db, id, excludedAuthorFor(actor))
   if (moderationCase === undefined) throw caseNotFound()
-  return { ...moderationCase, ...(await readCaseHistory(db, id)), actions: await listCaseActions(db, [id]) }
+  const newest = { limit: MODERATION_LIMITS.maxPageItems }
+  return {
+    ...moderationCase,
+    reports: await listReportsOfCase(db, id, newest),
+    events: await listCaseEvents(db, id, newest),
+    decisions: await countCaseDecisions(db, id),
+    actions: await listCaseActions(db, [id]),
+  }
+}
+
+/** Lists the reports of a case, newest first. */
+export async function listModerationReports(
+  services: Pick<Services, 'db'>,
+  actor: Actor,
+  id: number,
+  page: IdPage,
+): Promise<ListPage<CaseReport>> {
+  await requireListedCase(services, actor, id)
+  return listReportsOfCase(services.db, id, page)
+}
+
+/** Lists the history of a case, newest first. */
+export async function listCaseHistory(
+  services: Pick<Services, 'db'>,
+  actor: Actor,
+  id: number,
+  page: IdPage,
+): Promise<ListPage<CaseEvent>> {
+  await requireListedCase(services, actor, id)
+  return listCaseEvents(services.db, id, page)
+}
+
+/** Finds a case without its text. */
+export async function requireListedCase({ db }: Pick<Services, 'db'>, actor: Actor, id: number): Promise<ListedCase> {
+  requirePower(actor, 'moderation')
+  const moderationCase = await findListedCase(db, id, excludedAuthorFor(actor))
+  if (moderationCase === undefined) throw caseNotFound()
+  return moderationCase
 }
 
 /** A case without its text, and a number that each change of a moderator raises. */
 export async function readCaseState(
-  { db }: Pick<Services, 'db'>,
+  services: Pick<Services, 'db'>,
   actor: Actor,
   id: number,
 ): Promise<{ readonly found: ListedCase; readonly decisions: number }> {
-  requirePower(actor, 'moderation')
-  const moderationCase = await findCase(db, id, excludedAuthorFor(actor))
-  if (moderationCase === undefined) throw caseNotFound()
-  return { found: moderationCase, decisions: await countCaseDecisions(db, id) }
+  const found = await requireListedCase(services, actor, id)
+  return { found, decisions: await countCaseDecisions(services.db, id) }
 }
 
 export function findLastReport({ db }: Pick<Services, 'db'>, actor: Actor): Promise<Date | undefined> {

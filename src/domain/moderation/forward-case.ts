@@ -5,7 +5,7 @@ import { Person } from '../../persistence/models/person.js'
 import { RemotePod } from '../../persistence/models/remote-pod.js'
 import type { User } from '../../persistence/models/user.js'
 import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
-import { addCaseEvent, type CaseRow, findCase, lockCase, readCaseHistory } from '../../persistence/moderation/cases.js'
+import { addCaseEvent, type CaseRow, findCase, listFirstReports, lockCase } from '../../persistence/moderation/cases.js'
 import { splitAddress } from '../../protocol/address.js'
 import { firstCharacters } from '../../protocol/values.js'
 import type { ModerationServices, Services } from '../../services/services.js'
@@ -113,8 +113,8 @@ async function textOf(
   const link = publicLinkOf(caseRow)
   if (link !== undefined) lines.push(link)
   if (shouldIncludeReason) {
-    const { reports } = await readCaseHistory(transaction, caseRow.id)
-    const reasons = reports.slice(0, REASONS).map(({ reason }) => truncateReason(reason))
+    const reports = await listFirstReports(transaction, caseRow.id, REASONS)
+    const reasons = reports.map(({ reason }) => truncateReason(reason))
     lines.push(...reasons.map((reason) => `Reason: ${reason}`))
   }
   return lines.join('\n\n')

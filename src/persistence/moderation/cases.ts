@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { queryRow } from '../database/database.js'
+import { type IdPage, type ListPage, readIdPage } from '../sql/id-page.js'
 import { PEOPLE_NAMED_SQL } from './people-records.js'
 
 export const CASE_TARGETS = ['post', 'comment', 'person', 'message', 'cluster'] as const
@@ -314,6 +315,15 @@ export async function listCases(
   return isBackward ? rows.toReversed() : rows
 }
 
+/** Finds a case without its text. */
+export async function findListedCase(
+  db: Knex,
+  id: number,
+  excludedAuthorId: ExcludedAuthor,
+): Promise<ListedCaseRow | undefined> {
+  return selectCases(db, excludedAuthorId, LISTED_COLUMNS).where('cases.id', id).first()
+}
+
 export async function findCase(db: Knex, id: number, excludedAuthorId: ExcludedAuthor): Promise<CaseRow | undefined> {
   return selectCases(db, excludedAuthorId).where('cases.id', id).first()
 }
@@ -369,6 +379,7 @@ export interface CaseReport {
 }
 
 export interface CaseEvent {
+  readonly id: number
   readonly at: Date
   readonly event: CaseEventName
   readonly text: string | null
@@ -389,18 +400,21 @@ export interface CaseAction {
   readonly undoneById: number | null
 }
 
-export async function readCaseHistory(
-  db: Knex,
-  caseId: number,
-): Promise<{
-  readonly reports: readonly CaseReport[]
-  readonly events: readonly CaseEvent[]
-}> {
-  const reports = await db('reports')
+/** Lists the reports of a case, newest first. Index `reports_case_once`. */
+export function listReportsOfCase(db: Knex, caseId: number, page: IdPage): Promise<ListPage<CaseReport>> {
+  return readIdPage(reportsOfCase(db, caseId), page, 'reports.id')
+}
+
+/** Lists the first reports of a case. */
+export async function listFirstReports(db: Knex, caseId: number, limit: number): Promise<readonly CaseReport[]> {
+  return reportsOfCase(db, caseId).orderBy('reports.id').limit(limit)
+}
+
+function reportsOfCase(db: Knex, caseId: number): Knex.QueryBuilder {
+  return db('reports')
     .join('users', 'users.id', 'reports.userId')
     .join('people', 'people.id', 'users.personId')
     .where({ caseId })
-    .orderBy('reports.id')
     .select(
       'reports.id',
       'reports.reason',
@@ -408,12 +422,15 @@ export async function readCaseHistory(
       'people.guid as reporterGuid',
       'users.username as reporterName',
     )
-  const events = await db('moderation_case_events')
-    .leftJoin('users', 'users.id', 'moderation_case_events.actorId')
+}
+
+/** Lists the history of a case, newest first. Index `moderation_case_events_case_id`. */
+export function listCaseEvents(db: Knex, caseId: number, page: IdPage): Promise<ListPage<CaseEvent>> {
+  const query = db('moderation_case_events as events')
+    .leftJoin('users', 'users.id', 'events.actorId')
     .where({ caseId })
-    .orderBy('moderation_case_events.id')
-    .select('at', 'event', 'text', 'actionId', 'users.username as actorName')
-  return { reports, events }
+    .select('events.id', 'at', 'event', 'text', 'actionId', 'users.username as actorName')
+  return readIdPage(query, page, 'events.id')
 }
 
 /** Lists the actions that name these cases, oldest first. */

@@ -2,7 +2,7 @@ import type { CaseDetails, CaseWithActions, ListedCase } from '../../domain/mode
 import type { ContentTarget, FoundContent } from '../../domain/moderation/find-content.js'
 import type { PersonDetails } from '../../domain/moderation/people/people.js'
 import type { ActionRow } from '../../persistence/moderation/actions.js'
-import type { LiveEventCase, OwnReport } from '../../persistence/moderation/cases.js'
+import type { CaseEvent, CaseReport, LiveEventCase, OwnReport } from '../../persistence/moderation/cases.js'
 import type { PersonRecord } from '../../persistence/moderation/people-records.js'
 import { presentPersonSummary } from './people.js'
 import type { PodAddresses } from './picture-urls.js'
@@ -56,20 +56,22 @@ export function presentCaseDetails(details: CaseDetails, addresses: PodAddresses
   return {
     ...listed,
     target: { ...target, text: details.text },
-    reports: details.reports.map(({ id, reporterGuid, reporterName, reason, createdAt }) => ({
-      id,
-      reporter: { guid: reporterGuid, username: reporterName },
-      reason,
-      created_at: createdAt.toISOString(),
-    })),
-    history: details.events.map(({ at, actorName, event, text, actionId }) => ({
-      at: at.toISOString(),
-      actor: actorName,
-      event,
-      text,
-      action_id: actionId,
-    })),
+    reports: details.reports.items.toReversed().map(presentCaseReport),
+    history: details.events.items.toReversed().map(presentCaseEvent),
   }
+}
+
+export function presentCaseReport({ id, reporterGuid, reporterName, reason, createdAt }: CaseReport) {
+  return {
+    id,
+    reporter: { guid: reporterGuid, username: reporterName },
+    reason,
+    created_at: createdAt.toISOString(),
+  }
+}
+
+export function presentCaseEvent({ at, actorName, event, text, actionId }: CaseEvent) {
+  return { at: at.toISOString(), actor: actorName, event, text, action_id: actionId }
 }
 
 export function presentContent({ type, guid }: ContentTarget, content: FoundContent, addresses: PodAddresses) {

@@ -89,8 +89,8 @@ describe('a case', () => {
   it('says by whom content is deleted that no user has reported, also below removed content', async () => {
     const write = async (text: string) => (await createComment(api.pod, carol.viewer, { postGuid: post, text })).guid
     const comments = [await write('Buy'), await write('Cheap')]
-    const targets = comments.map((targetGuid) => ({ targetType: 'comment', targetGuid, public: true, kind: 'filter' }))
-    await api.pod.db('moderation_cases').insert(targets)
+    const row = { targetType: 'comment', public: true, kind: 'filter', targetCreatedAt: new Date() }
+    await api.pod.db('moderation_cases').insert(comments.map((targetGuid) => ({ ...row, targetGuid })))
     await carol.delete(`/posts/${post}/comments/${comments[0]}`)
     await mod.post(`/posts/${post}/remove`, { reason: 'Spam' })
 
@@ -211,7 +211,7 @@ describe('a case', () => {
   it('of a filter without a text gets that of a report', async () => {
     const aspectIds = [await aspectOf(api, bob, 'Friends')]
     const secret = await publish(api, bob, { text: 'Secret watches', public: false, aspectIds })
-    const target = { targetType: 'post', targetGuid: secret, public: false }
+    const target = { targetType: 'post', targetGuid: secret, public: false, targetCreatedAt: new Date() }
     await api.pod.db('moderation_cases').insert({ ...target, kind: 'filter' })
     await report(alice, secret)
 

@@ -38,8 +38,8 @@ beforeEach(async () => {
 })
 
 /** By whom the post, the comment and the person are deleted, as their cases say. */
-const deletedBy = () =>
-  api.pod.db('moderation_cases').whereIn('targetGuid', [post, comment, rita.guid]).orderBy('id').pluck('targetDeleted')
+const deletedBy = (guids = [post, comment, rita.guid]) =>
+  api.pod.db('moderation_cases').whereIn('targetGuid', guids).orderBy('id').pluck('target_deleted')
 
 const reason = 'Spam'
 
@@ -155,7 +155,7 @@ describe('the purge of a person', () => {
       changed: true,
     })
     expect(await api.pod.db('people').where({ guid })).toEqual([])
-    expect(await api.pod.db('moderation_cases').where({ targetGuid: guid }).pluck('targetDeleted')).toEqual(['purge'])
+    expect(await deletedBy([guid])).toEqual(['purge'])
     expect((await adm.get('/audit?action=forget')).body).toMatchObject([{ target: { label: address } }])
   })
 

@@ -57,6 +57,7 @@ describe('a filter that flags profiles', () => {
     })
     await pod.db('moderationCases').update({ state: 'dismissed', closedAt: new Date(0), ignoreFurther: true })
     expect(await caseAfter('Casino four')).toMatchObject({ state: 'dismissed' })
+    await receive(pod, publicMessage(remy, profileOf(remy, { bio: '' })))
   })
 })
 

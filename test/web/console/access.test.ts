@@ -9,6 +9,8 @@ const PAGES: Readonly<Record<string, Needed>> = {
   '/admin': 'moderation',
   '/admin/reports': 'moderation',
   '/admin/reports/:id': 'moderation',
+  '/admin/reports/:id/reports': 'moderation',
+  '/admin/reports/:id/history': 'moderation',
   '/admin/reports/:id/pictures/:guid': 'moderation',
   '/admin/reports/:id/pictures/:guid/:variant': 'moderation',
   '/admin/content/:guid': 'moderation',

@@ -195,7 +195,7 @@ describe('a report', () => {
       .db('moderation_actions')
       .where({ targetGuid: author })
       .orderBy('id')
-      .pluck('caseId')
+      .pluck('case_id')
     expect([await actionsOn(author), caseIds]).toEqual([
       ['warn', 'warn', 'clear_profile', 'close'],
       [pages[0], pages[1], pages[1], pages[1]],

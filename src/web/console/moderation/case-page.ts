@@ -1,10 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import type { CaseDetails, ListedCase } from '../../../domain/moderation/cases.js'
 import type { ForwardedCase } from '../../../domain/moderation/forward-case.js'
+import type { CaseEvent, CaseReport } from '../../../persistence/moderation/cases.js'
+import type { ListPage } from '../../../persistence/sql/id-page.js'
 import { isTicked } from '../../forms/form-fields.js'
 import { html, type Markup } from '../../pages/markup.js'
 import type { ConsolePage } from '../console-page.js'
 import { actionForm, checkbox, hiddenField, reasonField, select, textArea } from '../form-parts.js'
+import { idNavigation } from '../pager.js'
 import { formatCount, formatTime } from '../quantities.js'
 import { detailList } from '../tables.js'
 import { caseState } from './case-state.js'
@@ -13,9 +16,8 @@ import { authorChoices } from './person-actions.js'
 import { undoForm } from './undo-form.js'
 
 /** A report of another user does not make a form outdated: it changes no decision of a moderator. */
-function versionOfCase({ events }: CaseDetails): string {
-  const decisions = events.filter(({ event }) => event !== 'reported')
-  return String(decisions.length)
+function versionOfCase({ decisions }: CaseDetails): string {
+  return String(decisions)
 }
 
 /** The page of a case: the reported content, its reports, the actions, and the forms. */
@@ -90,21 +92,54 @@ function pictures({ id, photoGuids }: CaseDetails): Markup | false {
   )
 }
 
-function reports({ reports: own, kind }: CaseDetails): Markup {
-  if (own.length === 0) return html`<p>Opened by a ${kind}, not by a report.</p>`
+function reports({ id, reports: { items, hasOlder }, kind }: CaseDetails): Markup {
+  if (items.length === 0) return html`<p>Opened by a ${kind}, not by a report.</p>`
+  return html`${reportList(items.toReversed())}${hasOlder && html`<p><a href="/admin/reports/${id}/reports">All reports</a></p>`}`
+}
+
+function history({ id, events: { items, hasOlder } }: CaseDetails): Markup {
+  return html`${eventList(items.toReversed())}${hasOlder && html`<p><a href="/admin/reports/${id}/history">The whole history</a></p>`}`
+}
+
+function reportList(own: readonly CaseReport[]): Markup {
   return html`<ul class="history list">${own.map(
     ({ reporterGuid, reporterName, reason, createdAt }) =>
       html`<li><a href="/admin/people/${encodeURIComponent(reporterGuid)}"><bdi>${reporterName}</bdi></a>, ${formatTime(createdAt)}: <bdi>${reason}</bdi></li>\n`,
   )}</ul>`
 }
 
-function history({ events }: CaseDetails): Markup {
+function eventList(events: readonly CaseEvent[]): Markup {
   return html`<ul class="history">${events.map(
     ({ at, event, actorName, text }) =>
       html`<li>${formatTime(at)}: ${event.replaceAll('_', ' ')}${actorName !== null && html` by <bdi>${actorName}</bdi>`}${
         text !== null && html`: <bdi>${text}</bdi>`
       }</li>\n`,
   )}</ul>`
+}
+
+/** One page of the reports of a case, newest first. */
+export function caseReportsPage(id: number, page: ListPage<CaseReport>): ConsolePage {
+  return listPage(
+    id,
+    `Case ${id}: reports`,
+    html`${reportList(page.items)}${idNavigation(`/admin/reports/${id}/reports`, {}, page)}`,
+  )
+}
+
+/** One page of the history of a case, newest first. */
+export function caseHistoryPage(id: number, page: ListPage<CaseEvent>): ConsolePage {
+  return listPage(
+    id,
+    `Case ${id}: history`,
+    html`${eventList(page.items)}${idNavigation(`/admin/reports/${id}/history`, {}, page)}`,
+  )
+}
+
+function listPage(id: number, title: string, list: Markup): ConsolePage {
+  return {
+    title,
+    content: html`<section class="card"><h2>Newest first</h2>${list}<p><a href="/admin/reports/${id}">Back to the case</a></p></section>`,
+  }
 }
 
 function actionHistory(request: FastifyRequest, { id, actions: taken }: CaseDetails): Markup {

@@ -2,7 +2,9 @@ import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import {
   findLastReport,
   type ListedCase,
+  listCaseHistory,
   listModerationCases,
+  listModerationReports,
   readModerationCase,
   readOverview,
 } from '../../../domain/moderation/cases.js'
@@ -14,10 +16,10 @@ import { html, type Markup } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
 import { sendConsolePage } from '../console-page.js'
 import { buildChoices, filterForm, moreText, select } from '../form-parts.js'
-import { cursorNavigation } from '../pager.js'
+import { cursorNavigation, idPageIn } from '../pager.js'
 import { formatCount, formatTime } from '../quantities.js'
 import { listCard } from '../tables.js'
-import { casePage } from './case-page.js'
+import { caseHistoryPage, casePage, caseReportsPage } from './case-page.js'
 import { addCasePictures } from './case-pictures.js'
 import { caseState } from './case-state.js'
 import { addReportActions } from './report-actions.js'
@@ -51,6 +53,20 @@ ${listCard(caseTable(cases.items), { empty, pages: cursorNavigation('/admin/repo
   app.get('/admin/reports/:id', { config, schema }, async (request, reply) => {
     const moderationCase = await readModerationCase(request.services, request.console.actor, pathId(request))
     return sendConsolePage(request, reply, casePage(request, moderationCase))
+  })
+
+  app.get('/admin/reports/:id/reports', { config, schema }, async (request, reply) => {
+    const { services, console: access } = request
+    const id = pathId(request)
+    const reports = await listModerationReports(services, access.actor, id, idPageIn(request))
+    return sendConsolePage(request, reply, caseReportsPage(id, reports))
+  })
+
+  app.get('/admin/reports/:id/history', { config, schema }, async (request, reply) => {
+    const { services, console: access } = request
+    const id = pathId(request)
+    const events = await listCaseHistory(services, access.actor, id, idPageIn(request))
+    return sendConsolePage(request, reply, caseHistoryPage(id, events))
   })
 
   addReportActions(app)

@@ -1,6 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { listModerationCases, readModerationCase, readOverview } from '../../../domain/moderation/cases.js'
+import {
+  listCaseHistory,
+  listModerationCases,
+  listModerationReports,
+  readModerationCase,
+  readOverview,
+} from '../../../domain/moderation/cases.js'
 import {
   addCaseNote,
   type CaseChange,
@@ -14,12 +20,20 @@ import { forwardCase } from '../../../domain/moderation/forward-case.js'
 import { CASE_STATES, CASE_TARGETS, type CaseFilter } from '../../../persistence/moderation/cases.js'
 import { CASE_CURSOR, caseCursors, readCasePage } from '../../api/case-paging.js'
 import { cursorPaging, readCursor } from '../../api/cursor-paging.js'
+import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
 import { linkCursors } from '../../api/page-links.js'
-import { presentCaseDetails, presentListedCase } from '../../presenters/moderation.js'
+import {
+  presentCaseDetails,
+  presentCaseEvent,
+  presentCaseReport,
+  presentListedCase,
+} from '../../presenters/moderation.js'
 import {
   actionBody,
   actionRefusals,
   CaseDetailsSchema,
+  CaseEventSchema,
+  CaseReportSchema,
   Changed,
   ListedCaseSchema,
 } from '../../schemas/moderation/moderation.js'
@@ -164,6 +178,52 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
         await readModerationCase(request.services, await getRequestActor(request, 'moderation'), request.params.id),
         app.services.config,
       ),
+  )
+
+  app.get(
+    '/cases/:id/reports',
+    {
+      schema: {
+        operationId: 'listReportsOfCase',
+        tags,
+        summary: 'List the reports of a case',
+        description: 'Newest first.',
+        params,
+        querystring: Type.Object(cursorPaging),
+        response: { 200: Type.Array(refTo(CaseReportSchema), { description: 'The reports.' }) },
+      },
+      config: { scopes: ['moderation'], refusals: { role_needed: 403, case_not_found: 404 } },
+    },
+    async (request, reply) => {
+      const actor = await getRequestActor(request, 'moderation')
+      const page = readIdPaging(request.query)
+      const reports = await listModerationReports(request.services, actor, request.params.id, page)
+      linkIdPages(request, reply, reports)
+      return reports.items.map(presentCaseReport)
+    },
+  )
+
+  app.get(
+    '/cases/:id/history',
+    {
+      schema: {
+        operationId: 'listCaseHistory',
+        tags,
+        summary: 'List the history of a case',
+        description: 'Newest first.',
+        params,
+        querystring: Type.Object(cursorPaging),
+        response: { 200: Type.Array(refTo(CaseEventSchema), { description: 'The steps of the case.' }) },
+      },
+      config: { scopes: ['moderation'], refusals: { role_needed: 403, case_not_found: 404 } },
+    },
+    async (request, reply) => {
+      const actor = await getRequestActor(request, 'moderation')
+      const page = readIdPaging(request.query)
+      const events = await listCaseHistory(request.services, actor, request.params.id, page)
+      linkIdPages(request, reply, events)
+      return events.items.map(presentCaseEvent)
+    },
   )
 
   for (const [name, { summary, body, run }] of Object.entries(changes)) {

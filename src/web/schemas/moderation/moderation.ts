@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { Timestamp } from '../formats.js'
 import type { PersonSummary } from '../people.js'
-import { nullable } from '../references.js'
+import { nullable, refTo } from '../references.js'
 import { Count } from './counts.js'
 
 /** Moderation state of a post or a comment, for its author. */
@@ -256,6 +256,27 @@ export const ListedCaseSchema = Type.Object(
   { $id: 'ModerationCase', description: 'All reports of one thing, in short.' },
 )
 
+export const CaseReportSchema = Type.Object(
+  {
+    id: Type.Integer(),
+    reporter: Type.Object({ guid: Type.String(), username: Type.String() }),
+    reason: Type.String(),
+    created_at: Timestamp,
+  },
+  { $id: 'CaseReport', description: 'A report of a user.' },
+)
+
+export const CaseEventSchema = Type.Object(
+  {
+    at: Timestamp,
+    actor: nullable(Type.String({ description: 'A user name; null: the pod itself or a command.' })),
+    event: Type.String(),
+    text: nullable(Type.String()),
+    action_id: nullable(Type.Integer()),
+  },
+  { $id: 'CaseEvent', description: 'A step of a case.' },
+)
+
 export const CaseDetailsSchema = Type.Object(
   {
     ...caseFields,
@@ -263,24 +284,12 @@ export const CaseDetailsSchema = Type.Object(
       ...caseTarget,
       text: nullable(Type.String({ description: 'The text when it was reported; null once it is erased.' })),
     }),
-    reports: Type.Array(
-      Type.Object({
-        id: Type.Integer(),
-        reporter: Type.Object({ guid: Type.String(), username: Type.String() }),
-        reason: Type.String(),
-        created_at: Timestamp,
-      }),
-    ),
-    history: Type.Array(
-      Type.Object({
-        at: Timestamp,
-        actor: nullable(Type.String({ description: 'A user name; null: the pod itself or a command.' })),
-        event: Type.String(),
-        text: nullable(Type.String()),
-        action_id: nullable(Type.Integer()),
-      }),
-      { description: 'Oldest first.' },
-    ),
+    reports: Type.Array(refTo(CaseReportSchema), {
+      description: 'The newest 100, oldest first. `GET /cases/{id}/reports` lists all.',
+    }),
+    history: Type.Array(refTo(CaseEventSchema), {
+      description: 'The newest 100, oldest first. `GET /cases/{id}/history` lists all.',
+    }),
   },
   { $id: 'WholeModerationCase', description: 'All reports of one thing, with its text and the history.' },
 )
