@@ -97,7 +97,7 @@ export function openS3Client(settings: S3Settings): S3Client {
       try {
         const response = await exchange(request)
         const isTemporary = response.status === 429 || response.status >= 500
-        if (!isTemporary) return await requireAccepted(request, response)
+        if (!isTemporary) return await requireAccepted(request, response, settings.bucket)
         await response.body?.cancel()
         throw new StorageUnavailable(request.method, `it answered ${response.status}`)
       } catch (error) {
@@ -132,7 +132,7 @@ export function openS3Client(settings: S3Settings): S3Client {
     url.searchParams.set('prefix', `${prefix}${listed}`)
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
     const response = await send({ method: 'GET', url })
-    if (response.status === 404) throw new StorageUnavailable('GET', `there is no bucket ${settings.bucket}`, true)
+    if (!response.ok) throw new StorageUnavailable('GET', `there is no bucket ${settings.bucket}`, true)
     return response.text()
   }
 
@@ -145,10 +145,7 @@ export function openS3Client(settings: S3Settings): S3Client {
     },
     async get(key, range) {
       const response = await send({ method: 'GET', url: urlOf(key), headers: range === undefined ? {} : { range } })
-      if (response.status === 404 || response.status === 416) {
-        await response.body?.cancel()
-        return undefined
-      }
+      if (response.status === 404 || response.status === 416) return undefined
       const object = objectOf(response)
       const total = /\/(\d+)$/.exec(response.headers.get('content-range') ?? '')?.[1]
       return { ...object, totalBytes: total === undefined ? object.bytes : Number(total), stream: response.body }
@@ -200,11 +197,12 @@ function streamOf({ bytes, open }: S3File, headers: Headers): RequestInit {
   return { body: open(), duplex: 'half' } as unknown as RequestInit
 }
 
-/** Returns successful responses and those for missing objects. To a PUT, 404 means that there is no bucket. */
-async function requireAccepted({ method }: Request, response: Response): Promise<Response> {
+/** Returns successful responses and those for missing objects. A missing bucket has another code, but the answer to HEAD has no body. */
+async function requireAccepted({ method }: Request, response: Response, bucket: string): Promise<Response> {
   if (response.ok) return response
-  if (method !== 'PUT' && (response.status === 404 || response.status === 416)) return response
   const code = /<Code>([A-Za-z]+)<\/Code>/.exec(await response.text())?.[1]
+  if (code === 'NoSuchBucket') throw new StorageUnavailable(method, `there is no bucket ${bucket}`, true)
+  if (method !== 'PUT' && (response.status === 404 || response.status === 416)) return response
   const reason = code === undefined ? `it answered ${response.status}` : `it answered ${response.status}, ${code}`
   throw new StorageUnavailable(method, reason, true)
 }
