@@ -40,8 +40,8 @@ export async function startRestoredCopy(
   }
 }
 
-/** Some photos of the backup; one of them is shown. */
-const PHOTOS = 1_000
+/** How many photos of the backup are looked up; the page check requests one of them. */
+const MAX_LISTED_PHOTOS = 1_000
 
 async function listRestoredPhotos(
   { pictures }: Manifest,
@@ -51,7 +51,7 @@ async function listRestoredPhotos(
   const photoIds = new Set<number>()
   for await (const { photoId } of readPictureList(repository.read(pictures.path))) {
     photoIds.add(photoId)
-    if (photoIds.size === PHOTOS) break
+    if (photoIds.size === MAX_LISTED_PHOTOS) break
   }
   return [...photoIds]
 }

@@ -98,7 +98,7 @@ async function move({ to, again = false, ...output }: MoveCommandOptions): Promi
 
 async function applyMigrations(options: OutputOptions): Promise<void> {
   const appliedMigrations = await withDatabase(readConfig(process.env), async (db: Knex, url: string) => {
-    await migrateQueue(url) // first: see migrateIfNew
+    await migrateQueue(url) // before the tables of the pod: see migrateIfNew
     return migrate(db)
   })
   print(options, { applied: appliedMigrations }, [

@@ -178,7 +178,7 @@ async function block(
   printPod(changedPod, options)
 }
 
-/** Refuses a purge without a confirmation. The preview is about the rule and its subdomains, `would_delete` about the one pod. */
+/** Refuses a purge without a confirmation. The preview is about the rule and its subdomains, `would_delete` only about the purged pod. */
 async function refusePurge(hostPort: PodHost, options: ActorOptions): Promise<never> {
   const preview = await withPod(async (services) => {
     requireOtherPod(services, hostPort)
@@ -210,7 +210,7 @@ async function change(
 ): Promise<void> {
   const changedPod = await withPod(async (services) => {
     const { id, host, port } = await getKnownPod(services, hostPort)
-    await waitForQueue(services.jobs) // what follows may enqueue deliveries
+    await waitForQueue(services.jobs) // the change may enqueue deliveries
     await changePod(services, await getActor(services, options, 'administration'), action, { id, host, port, reason })
     return getKnownPod(services, hostPort)
   })

@@ -38,7 +38,7 @@ export function runCommands(program: Command): void {
 async function start(options: OutputOptions): Promise<void> {
   setLogFormat(options)
   const stop = listenForStop()
-  // Imported here: the processes "web" and "worker" do without.
+  // Imported here, because the processes "web" and "worker" do not need these modules.
   const [{ readConfig }, { startPod }] = await Promise.all([
     import('../../src/config/config.js'),
     import('../start/start-pod.js'),

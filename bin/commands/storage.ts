@@ -14,8 +14,8 @@ interface MoveCommandOptions extends OutputOptions {
   readonly deleteSource?: boolean
 }
 
-/** Names that are printed of missing and orphaned pictures. */
-const SHOWN = 20
+/** How many names of missing, orphaned or empty pictures are printed. */
+const MAX_PRINTED_NAMES = 20
 
 export function storageCommands(program: Command): void {
   const storage = program.command('storage').description('The store of pictures: a folder or an S3 store.')
@@ -54,9 +54,9 @@ async function check(options: OutputOptions): Promise<void> {
   )
   const { photos, missing, orphaned, empty, sizes } = found
   print(options, { photos, missing, orphaned, empty, sizes }, [
-    ...missing.slice(0, SHOWN).map((name) => `missing: ${name}`),
-    ...orphaned.slice(0, SHOWN).map((name) => `without a photo: ${name}`),
-    ...empty.slice(0, SHOWN).map((name) => `empty: ${name}`),
+    ...missing.slice(0, MAX_PRINTED_NAMES).map((name) => `missing: ${name}`),
+    ...orphaned.slice(0, MAX_PRINTED_NAMES).map((name) => `without a photo: ${name}`),
+    ...empty.slice(0, MAX_PRINTED_NAMES).map((name) => `empty: ${name}`),
     ...Object.entries(sizes).map(
       ([prefix, { files, bytes }]) => `${prefix || 'original'}: ${files} files, ${describeBytes(bytes)}`,
     ),

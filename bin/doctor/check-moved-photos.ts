@@ -3,7 +3,7 @@ import { type CheckResult, checkWarning } from '../../src/domain/operations/chec
 import { PHOTO_LIMITS } from '../../src/domain/photos/limits.js'
 import { countMovedFiles } from '../../src/persistence/photos/moved-photo-files.js'
 
-/** Days that a worker may take, for example while a backup runs. */
+/** Days that a worker may take to delete the files, for example while a backup runs. */
 const DELETION_DAYS = 2
 
 /** Finds files of photos of people who have moved away that no worker deletes although their time is over. */

@@ -108,7 +108,7 @@ async function prepareDatabase(
           await requireCompleteDatabase(db)
           if (config.isolated) await requireOwnDatabase(db, log, signal)
           await backUpBeforeMigrations(config, { db, databaseUrl: url, log, signal })
-          await migrateQueue(url) // first: see migrateIfNew
+          await migrateQueue(url) // before the tables of the pod: see migrateIfNew
           await migrate(db)
           return
         } catch (error) {

@@ -67,7 +67,7 @@ export function deadLetterCommands(program: Command): void {
 
 async function withQueue<Result>(run: (services: Services) => Promise<Result>): Promise<Result> {
   return withPod(async (services) => {
-    await waitForQueue(services.jobs) // else the command itself says that it does not
+    await waitForQueue(services.jobs) // without a queue, the command fails with the reason
     return run(services)
   })
 }

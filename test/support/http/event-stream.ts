@@ -117,7 +117,7 @@ export function follow(where: () => Omit<StreamOptions, 'lastEventId'>): Followe
         clearInterval(timer)
         copyEvents()
       } catch {
-        // no server at the moment
+        // no server listens at the moment
       }
       await new Promise((resolve) => setTimeout(resolve, RECONNECT_AFTER_MS))
     }
