@@ -259,6 +259,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     posts: 'the archive is refused: `too_many`',
     contacts: 'the archive is refused: `too_many`',
     aspects: 'the archive is refused: `too_many`; aspects that only contacts name are not created',
+    settingsCharacters: 'the settings are not imported',
     items: 'the archive is refused: `too_many`',
     batchItems: 'the next transaction',
     batchCharacters: 'the next transaction',

@@ -9,18 +9,18 @@ import {
 } from '../../persistence/archives/account-moves.js'
 import {
   findLastUpload,
-  type ImportUpload,
+  type ListedUpload,
   listReceivedUploads,
   type ReceivedUpload,
 } from '../../persistence/archives/import-uploads.js'
-import { type ArchiveImport, findArchiveImport, findImportsOfUser } from '../../persistence/archives/imports.js'
+import { findImportOfUser, findImportsOfUser, type ListedImport } from '../../persistence/archives/imports.js'
 import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { DAY_MS } from '../../protocol/durations.js'
 import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
 
-export type { ArchiveImport, ReceivedUpload }
+export type { ListedImport, ReceivedUpload }
 
 /** Days after a move, when a contact of the archive counts as silent. */
 const SILENT_DAYS = 14
@@ -29,7 +29,7 @@ const SILENT_DAYS = 14
 export async function listImports(
   { db }: Pick<Services, 'db'>,
   { userId }: Viewer,
-): Promise<{ readonly uploads: readonly ReceivedUpload[]; readonly imports: readonly ArchiveImport[] }> {
+): Promise<{ readonly uploads: readonly ReceivedUpload[]; readonly imports: readonly ListedImport[] }> {
   const uploads = await listReceivedUploads(db, userId)
   return { uploads, imports: await findImportsOfUser(db, userId) }
 }
@@ -38,8 +38,8 @@ export async function getArchiveImport(
   { db }: Pick<Services, 'db'>,
   { userId }: Viewer,
   uid: string,
-): Promise<ArchiveImport> {
-  const accountImport = await findArchiveImport(db, { userId, uid })
+): Promise<ListedImport> {
+  const accountImport = await findImportOfUser(db, { userId, uid })
   if (accountImport === undefined) throw new Refusal('import_not_found', 'There is no import with this id.')
   return accountImport
 }
@@ -56,8 +56,8 @@ export async function listImportPage(
   services: Pick<Services, 'db' | 'now'>,
   { userId, personId }: Viewer,
 ): Promise<{
-  readonly imports: readonly ArchiveImport[]
-  readonly upload: ImportUpload | undefined
+  readonly imports: readonly ListedImport[]
+  readonly upload: ListedUpload | undefined
   readonly moves: readonly MoveOfViewer[]
 }> {
   const { db } = services

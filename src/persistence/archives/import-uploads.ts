@@ -46,8 +46,25 @@ export async function findOpenUpload(db: Knex, userId: number): Promise<ImportUp
     .first()
 }
 
+/** An upload without the data of the archive and its key, which only a worker and the start of the import need. */
+export type ListedUpload = Pick<ImportUpload, (typeof LISTED_COLUMNS)[number]>
+
+const LISTED_COLUMNS = [
+  'id',
+  'uid',
+  'userId',
+  'state',
+  'archiveBytes',
+  'photoBytes',
+  'attempts',
+  'report',
+  'error',
+  'createdAt',
+  'checkedAt',
+] as const satisfies readonly (keyof ImportUpload)[]
+
 /** A received upload without an import. */
-export interface ReceivedUpload extends ImportUpload {
+export interface ReceivedUpload extends ListedUpload {
   readonly state: (typeof ARRIVED_STATES)[number]
 }
 
@@ -59,13 +76,14 @@ export async function listReceivedUploads(db: Knex, userId: number): Promise<rea
     .whereIn('state', [...ARRIVED_STATES])
     .orderBy('id', 'desc')
     .limit(LISTED)
+    .select(LISTED_COLUMNS)
 }
 
 const LISTED = 100
 
 /** The upload that the page shows. */
-export async function findLastUpload(db: Knex, userId: number): Promise<ImportUpload | undefined> {
-  return db('importUploads').where({ userId }).orderBy('id', 'desc').first()
+export async function findLastUpload(db: Knex, userId: number): Promise<ListedUpload | undefined> {
+  return db('importUploads').where({ userId }).orderBy('id', 'desc').first(LISTED_COLUMNS)
 }
 
 /** Locks an upload of an account. */

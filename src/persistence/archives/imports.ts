@@ -99,11 +99,37 @@ export async function insertArchiveImport(
   return newImport
 }
 
-export async function findImportsOfUser(db: Knex, userId: number): Promise<readonly ArchiveImport[]> {
-  return db('imports').where({ userId }).orderBy('id', 'desc').limit(LISTED)
-}
+/** An import without the members of the archive and its key, which only a worker needs. */
+export type ListedImport = Pick<ArchiveImport, (typeof LISTED_COLUMNS)[number]>
+
+const LISTED_COLUMNS = [
+  'id',
+  'uid',
+  'userId',
+  'state',
+  'oldAddress',
+  'identity',
+  'options',
+  'phase',
+  'lines',
+  'counts',
+  'error',
+  'createdAt',
+  'finishedAt',
+] as const satisfies readonly (keyof ArchiveImport)[]
 
 const LISTED = 100
+
+export async function findImportsOfUser(db: Knex, userId: number): Promise<readonly ListedImport[]> {
+  return db('imports').where({ userId }).orderBy('id', 'desc').limit(LISTED).select(LISTED_COLUMNS)
+}
+
+export async function findImportOfUser(
+  db: Knex,
+  by: Pick<ArchiveImport, 'userId' | 'uid'>,
+): Promise<ListedImport | undefined> {
+  return db('imports').where(by).first(LISTED_COLUMNS)
+}
 
 export async function findArchiveImport(
   db: Knex,

@@ -1,4 +1,4 @@
-import type { ArchiveImport, ReceivedUpload } from '../../domain/archives/imports.js'
+import type { ListedImport, ReceivedUpload } from '../../domain/archives/imports.js'
 
 export function presentArchiveImport({
   uid,
@@ -8,7 +8,7 @@ export function presentArchiveImport({
   finishedAt,
   counts,
   ...found
-}: ArchiveImport) {
+}: ListedImport) {
   return {
     id: uid,
     state: found.state,

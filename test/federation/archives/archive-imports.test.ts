@@ -8,6 +8,7 @@ import type { Knex } from 'knex'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import yazl from 'yazl'
 import { SCOPES } from '../../../src/domain/accounts/scopes.js'
+import { listImports } from '../../../src/domain/archives/imports.js'
 import { beginSharing } from '../../../src/domain/contacts/contacts.js'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { setPodRule } from '../../../src/domain/moderation/pods/pod-rules.js'
@@ -1335,6 +1336,47 @@ describe('an item is refused', () => {
     expect(counts(done, 'posts')).toEqual({ imported: 1, skipped: 0, schema: 2, root_missing: 1 })
     expect(counts(done, 'relayables')).toMatchObject({ schema: 1 })
     expect(counts(done, 'contacts')).toMatchObject({ schema: 1 })
+  })
+})
+
+describe('the row of an import', () => {
+  it('keeps only valid members of the profile and the settings, and lists of imports leave them out', async () => {
+    const long = 'x'.repeat(1_000_000)
+    const profile = archiveOf(old).user['profile'] as { readonly entity_data: object }
+    const entity_data = {
+      ...profile.entity_data,
+      bio: null,
+      image_url: `https://old.example/${long}`,
+      more: long,
+    }
+    const members = {
+      language: long,
+      disable_mail: long,
+      auto_follow_back: [long],
+      auto_follow_back_aspect: { name: long, more: long },
+      settings: { time_zone: long },
+    }
+    const archive = archiveOf(old, { user: { ...members, profile: { entity_type: 'profile', entity_data } } })
+    const done = await importAll(archive)
+    expect(done).toMatchObject({ state: 'done', header: { profile: { first_name: 'Old' } } })
+    expect(JSON.stringify(done.header).length).toBeLessThan(2_000)
+    expect(await pod.db('profiles').where({ personId: al.id }).first()).toMatchObject({ firstName: 'Old', bio: '' })
+    const { imports } = await listImports(pod, { userId: al.userId } as never)
+    expect(imports).toEqual([expect.not.objectContaining({ header: expect.anything() })])
+  })
+
+  it('has no profile that is not valid, which is refused alone', async () => {
+    const entity_data = {
+      author: old.address,
+      first_name: 'Old',
+      bio: 'x'.repeat(65_536),
+      image_url: 'https://old.example/a.png',
+    }
+    const archive = archiveOf(old, { user: { profile: { entity_type: 'profile', entity_data } } })
+    expect((await check(archive)).sections.profile).toMatchObject({ imported: 0, by_reason: { schema: 1 } })
+    const done = await importAll(archive)
+    expect(counts(done, 'profile')).toEqual({ imported: 0, skipped: 0, schema: 1 })
+    expect(done.header).not.toHaveProperty('profile')
   })
 })
 

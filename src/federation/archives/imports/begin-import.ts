@@ -20,6 +20,7 @@ import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import type { Services } from '../../../services/services.js'
 import type { ImportingUser } from '../owner.js'
 import { type ArchiveFile, openPlainFile } from '../reading/archive-file.js'
+import { readArchiveHeader } from '../reading/archive-header.js'
 import { type ArchiveOwner, readArchiveOwner } from '../reading/archive-owner.js'
 import { readPhotoNames, readPhotosZip, requireZipSize } from '../reading/archive-photos.js'
 import { type EncryptedFilePath, openSealedFile } from '../reading/sealed-file.js'
@@ -78,7 +79,7 @@ export async function beginImport(services: Services, actor: Actor, request: Imp
       await copyFile(photosFile, join(folder, PHOTOS_FILE), constants.COPYFILE_FICLONE)
     }
     const photos = photosFile === undefined ? 'none' : 'plain'
-    const summary = await readArchiveSummary(spooled, owner, photos)
+    const summary = await readArchiveSummary(spooled, owner, { photos, now: services.now() })
     return await inRequestTransaction(services, (transaction) =>
       storeImport(services, transaction, actor, { ...request, uid, key: owner.privateKey, identity, summary }),
     )
@@ -127,19 +128,14 @@ export type PhotosOfImport = 'none' | 'plain' | 'sealed'
 export async function readArchiveSummary(
   spooled: SpooledArchive,
   owner: ArchiveOwner,
-  photos: PhotosOfImport,
+  { photos, now }: { readonly photos: PhotosOfImport; readonly now: Date },
 ): Promise<ArchiveSummary> {
   const { values, bytes, sha256, counts: lists } = spooled
-  const value = (name: string) => values.get(`user.${name}`)
-  const names = await readPhotoNames(spooled, owner.profile)
+  const members = readArchiveHeader(values, owner, now)
+  const names = await readPhotoNames(spooled, members.profile ?? {})
   const header = {
     version: owner.version,
-    profile: owner.profile,
-    language: value('language'),
-    disable_mail: value('disable_mail'),
-    auto_follow_back: value('auto_follow_back'),
-    auto_follow_back_aspect: value('auto_follow_back_aspect'),
-    settings: value('settings'),
+    ...members,
     aspect_names: await listDistinctAspectNames(spooled, owner),
     photos,
     lists,

@@ -8,6 +8,7 @@ import { IMPORT_LIMITS } from '../limits.js'
 import { isBlockedHere, openPeopleFinder } from '../lookups/people-finder.js'
 import type { ImportingUser } from '../owner.js'
 import type { ArchiveFile } from '../reading/archive-file.js'
+import { readArchiveHeader } from '../reading/archive-header.js'
 import { type ArchiveOwner, type ArchiveVersion, readArchiveOwner, readMembers } from '../reading/archive-owner.js'
 import { readPhotoNames, readPhotosZip, requireZipSize } from '../reading/archive-photos.js'
 import { readItems } from '../reading/items-of-version.js'
@@ -92,14 +93,15 @@ export async function checkArchive(services: Services, request: CheckRequest): P
     planned: { posts: new Set(), comments: new Set(), polls: new Set() },
     signal: request.signal,
   }
-  const photos = await checkPhotos(services, request, owner)
+  const { profile } = readArchiveHeader(spooled.values, owner, services.now())
+  const photos = await checkPhotos(services, request, profile ?? {})
   const { counts, refused } = await prepareAll(context, request, countsOfFound(spooled, photos.named), identity.state)
   const contacts = await checkContacts(context, spooled)
   return {
     file: { version: owner.version, bytes: spooled.bytes, sha256: spooled.sha256 },
     oldAddress: owner.address,
     identity: identity.state,
-    sections: withSinglePieces(counts, photos),
+    sections: withSinglePieces(counts, photos, profile !== undefined),
     refused,
     posts: await countPosts(spooled, owner),
     photos,
@@ -140,12 +142,12 @@ async function prepareAll(context: ImportContext, request: CheckRequest, found: 
 }
 
 /** Profile and settings are one piece each; photos are files of the zip. */
-function withSinglePieces(counts: ImportCounts, photos: PhotosReport): ImportCounts {
+function withSinglePieces(counts: ImportCounts, photos: PhotosReport, hasProfile: boolean): ImportCounts {
   const importedOnce = { found: 1, imported: 1, skipped: 0, refused: 0, by_reason: {} }
   const missing = photos.missing > 0 ? { photo_file_missing: photos.missing } : {}
   return {
     ...counts,
-    profile: importedOnce,
+    profile: hasProfile ? importedOnce : { ...importedOnce, imported: 0, refused: 1, by_reason: { schema: 1 } },
     settings: importedOnce,
     photos: { found: photos.named, imported: photos.found, skipped: 0, refused: photos.missing, by_reason: missing },
   }
@@ -154,9 +156,9 @@ function withSinglePieces(counts: ImportCounts, photos: PhotosReport): ImportCou
 async function checkPhotos(
   services: Services,
   { spooled, photosFile }: CheckRequest,
-  owner: ArchiveOwner,
+  profile: Readonly<Record<string, unknown>>,
 ): Promise<PhotosReport> {
-  const names = await readPhotoNames(spooled, owner.profile)
+  const names = await readPhotoNames(spooled, profile)
   if (photosFile === undefined) return { named: names.size, found: 0, missing: names.size, notNamed: 0 }
   requireZipSize(photosFile, services.config.importPhotoBytes)
   const { found, notNamed } = await readPhotosZip(photosFile, names)

@@ -4,53 +4,40 @@ import { Refusal } from '../../../domain/refusals.js'
 import { Aspect } from '../../../persistence/models/aspect.js'
 import { Person, type ProfileFields } from '../../../persistence/models/person.js'
 import { User } from '../../../persistence/models/user.js'
-import { entityFromJson } from '../../../protocol/entities/entity-json.js'
-import { ProtocolError } from '../../../protocol/errors.js'
+import type { ProfileEntity } from '../../../protocol/entities/people.js'
 import { readTags } from '../../../protocol/mentions.js'
+import { readProfile } from '../reading/archive-header.js'
 import { readMembers } from '../reading/archive-owner.js'
 import { readAspectName } from './aspect-names.js'
 import { ensureAspects } from './import-aspects.js'
 import type { ImportContext, ImportRejectionReason } from './import-context.js'
 
-/** Changes the profile to that of the archive. Undefined: done. The profile travels with the migration, and is not sent by itself. */
+/** Changes the profile to that of the archive, if there is a valid one. Undefined: done. The profile travels with the migration, and is not sent by itself. */
 export async function importProfile(
   { services, user }: ImportContext,
   transaction: Knex.Transaction,
-  data: Readonly<Record<string, unknown>>,
+  data: Readonly<Record<string, unknown>> | undefined,
 ): Promise<ImportRejectionReason | undefined> {
-  const fields = profileFieldsOf({ ...data, author: user.address }, services.now())
-  if (fields === undefined) return 'schema'
+  const profile = data && readProfile({ ...data, author: user.address }, services.now())
+  if (profile === undefined) return 'schema'
   await Person.lock(transaction, user.personId)
-  await Person.updateProfile(transaction, user.personId, { ...fields, updatedAt: services.now() })
+  await Person.updateProfile(transaction, user.personId, { ...profileFieldsOf(profile), updatedAt: services.now() })
   return undefined
 }
 
-function profileFieldsOf(data: Readonly<Record<string, unknown>>, now: Date): ProfileFields | undefined {
-  try {
-    // The pictures are imported as photos.
-    const { image_url: _, image_url_medium: __, image_url_small: ___, ...rest } = withoutNulls(data)
-    const entity = entityFromJson({ entity_type: 'profile', entity_data: rest }, now)
-    if (entity.type !== 'profile') return undefined
-    return {
-      firstName: entity.first_name?.trim() || null,
-      lastName: entity.last_name?.trim() || null,
-      bio: entity.bio ?? '',
-      location: entity.location ?? '',
-      gender: entity.gender || null,
-      birthday: entity.birthday || null,
-      searchable: entity.searchable,
-      publicDetails: entity.public,
-      nsfw: entity.nsfw,
-      tags: [...readTags(entity.tag_string ?? '')],
-    }
-  } catch (error) {
-    if (error instanceof ProtocolError) return undefined
-    throw error
+function profileFieldsOf(profile: ProfileEntity): ProfileFields {
+  return {
+    firstName: profile.first_name?.trim() || null,
+    lastName: profile.last_name?.trim() || null,
+    bio: profile.bio ?? '',
+    location: profile.location ?? '',
+    gender: profile.gender || null,
+    birthday: profile.birthday || null,
+    searchable: profile.searchable,
+    publicDetails: profile.public,
+    nsfw: profile.nsfw,
+    tags: [...readTags(profile.tag_string ?? '')],
   }
-}
-
-function withoutNulls(data: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null))
 }
 
 /** Language, following back and mails; never e-mail address, name, role or second factor. */

@@ -32,6 +32,7 @@ import { IMPORT_LIMITS } from '../limits.js'
 import { announceMove } from '../moves/announce-move.js'
 import { applyEarlierMoves, listEarlierMoves, verifyEarlierMoves } from '../moves/earlier-moves.js'
 import { applyMove, signMove } from '../moves/move-account.js'
+import { readMembers } from '../reading/archive-owner.js'
 import { readItems } from '../reading/items-of-version.js'
 import { deleteSpool, isFolder, spooledBatches } from '../reading/spool-archive.js'
 import { importFolder, openPhotosOf } from './begin-import.js'
@@ -357,8 +358,9 @@ class ImportRun {
   async #importProfile(transaction: Knex.Transaction, phase: 'move' | 'settings'): Promise<ImportCounts> {
     const { options, header } = this.#import
     if (!options.profile) return this.#counts
-    const reason = await importProfile(this.#context, transaction, Object(header['profile']))
-    if (reason === undefined) await showProfilePicture(this.#context, transaction, Object(header['profile']))
+    const profile = readMembers(header['profile'])
+    const reason = await importProfile(this.#context, transaction, profile)
+    if (reason === undefined) await showProfilePicture(this.#context, transaction, profile ?? {})
     const profileItem = { section: 'profile', position: 0, ref: 'profile', reason: reason ?? null } as const
     if (!isUncounted(this.#counts.profile)) return this.#counts // a repetition
     const itemOutcome = { ...profileItem, outcome: reason === undefined ? 'imported' : 'refused' } as const

@@ -78,9 +78,10 @@ async function storeCheck(services: Services, upload: ImportUpload, signal: Abor
   const hasLaterAttempt = upload.attempts < IMPORT_LIMITS.identityAttempts
   await identifyOrRecord(services, SYSTEM_ACTOR, { ...owner, hasLaterAttempt }, user)
   const report = presentReport(await checkArchive(services, { spooled, user, photosFile, signal, hasLaterAttempt }))
-  const summary = await readArchiveSummary(spooled, owner, photosFile === undefined ? 'none' : 'sealed')
   const isFinal = report.identity !== 'unproven' || !hasLaterAttempt
   const now = services.now()
+  const photos = photosFile === undefined ? 'none' : 'sealed'
+  const summary = await readArchiveSummary(spooled, owner, { photos, now })
   const pem = owner.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
   const isStored = await endCheck(services.db, upload, {
     state: isFinal ? 'checked' : 'checking',

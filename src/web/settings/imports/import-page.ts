@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import { listImportPage, type MoveOfViewer } from '../../../domain/archives/imports.js'
 import { isCancellable } from '../../../federation/archives/imports/stop-import.js'
-import type { ImportUpload } from '../../../persistence/archives/import-uploads.js'
-import type { ArchiveImport } from '../../../persistence/archives/imports.js'
+import type { ListedUpload } from '../../../persistence/archives/import-uploads.js'
+import type { ListedImport } from '../../../persistence/archives/imports.js'
 import { OIDC_PATHS } from '../../oidc/paths.js'
 import { translateMarkup } from '../../pages/language/message-markup.js'
 import { html, type Markup } from '../../pages/markup.js'
@@ -29,7 +29,7 @@ ${importList.moves.map((move) => moveCard(request, move))}
 ${over.length > 0 && endedImportsCard(request, over)}`
 }
 
-function uploadCards(request: FastifyRequest, upload: ImportUpload | undefined, errors: FieldErrors): Markup {
+function uploadCards(request: FastifyRequest, upload: ListedUpload | undefined, errors: FieldErrors): Markup {
   const { t } = request.signedIn
   const { imports, isolated } = request.server.services.config
   if (isolated) return html`<section class="card"><p>${t('refusal.isolated_copy')}</p></section>`
@@ -50,13 +50,13 @@ ${dropForm(request)}</section>`
   }
 }
 
-function failedCard(request: FastifyRequest, { error, createdAt }: ImportUpload): Markup {
+function failedCard(request: FastifyRequest, { error, createdAt }: ListedUpload): Markup {
   const { t } = request.signedIn
   return html`<section class="card"><h2>${t('import.refused')}</h2>
 <p>${translateMarkup(t, 'import.refused_because', { time: timeHtml(t, createdAt), reason: faultText(t, error ?? '') })}</p></section>\n`
 }
 
-function uploadCard(request: FastifyRequest, upload: ImportUpload | undefined, errors: FieldErrors): Markup {
+function uploadCard(request: FastifyRequest, upload: ListedUpload | undefined, errors: FieldErrors): Markup {
   const { t } = request.signedIn
   const { importBytes, importPhotoBytes } = request.server.services.config
   const unfinishedNote =
@@ -93,7 +93,7 @@ function dropForm(request: FastifyRequest): Markup {
   )
 }
 
-function runningCard(request: FastifyRequest, runningImport: ArchiveImport): Markup {
+function runningCard(request: FastifyRequest, runningImport: ListedImport): Markup {
   const { t } = request.signedIn
   const { uid, oldAddress, state, phase, lines, createdAt } = runningImport
   const time = timeHtml(t, createdAt)
@@ -117,7 +117,7 @@ ${!isCancellable(runningImport) && html`<p class="soft small">${t('import.beyond
 }
 
 /** Items of the archive, and those that have an outcome. */
-function progressOf({ counts }: ArchiveImport): { readonly found: number; readonly done: number } {
+function progressOf({ counts }: ListedImport): { readonly found: number; readonly done: number } {
   const sections = Object.values(counts)
   return {
     found: sections.reduce((sum, { found }) => sum + found, 0),
@@ -125,7 +125,7 @@ function progressOf({ counts }: ArchiveImport): { readonly found: number; readon
   }
 }
 
-function endedImportsCard(request: FastifyRequest, imports: readonly ArchiveImport[]): Markup {
+function endedImportsCard(request: FastifyRequest, imports: readonly ListedImport[]): Markup {
   const { t } = request.signedIn
   const entries = imports.map(({ uid, oldAddress, state, error, createdAt, finishedAt, counts }) => {
     const time = timeHtml(t, finishedAt ?? createdAt)

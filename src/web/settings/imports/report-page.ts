@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { allowsContent, type IdentityState } from '../../../federation/archives/imports/archive-identity.js'
 import type { PresentedReport } from '../../../federation/archives/imports/present-report.js'
-import type { ImportUpload } from '../../../persistence/archives/import-uploads.js'
+import type { ListedUpload } from '../../../persistence/archives/import-uploads.js'
 import { IMPORT_SECTIONS } from '../../../persistence/archives/imports.js'
 import { formText } from '../../forms/form-text.js'
 import { checkBox, textLine } from '../../pages/controls.js'
@@ -17,7 +17,7 @@ import { IMPORT_PATHS } from './paths.js'
 /** The findings of the check, and the choices of the import. */
 export function reportCards(
   request: FastifyRequest,
-  upload: ImportUpload,
+  upload: ListedUpload,
   { errors, drop }: { readonly errors: FieldErrors; readonly drop: Markup },
 ): Markup {
   const { t } = request.signedIn
