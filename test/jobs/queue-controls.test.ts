@@ -1,3 +1,4 @@
+import type { Job } from 'bullmq'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import {
@@ -17,8 +18,11 @@ import { defineJob, receivePublicJob, retriedForHours } from '../../src/jobs/def
 import { startHeartbeat } from '../../src/jobs/operations/heartbeat.js'
 import { isIdle } from '../../src/jobs/operations/work-status.js'
 import { enqueueJob } from '../../src/jobs/outbox/enqueue-jobs.js'
+import { runOrAddAfterCommit } from '../../src/jobs/outbox/run-or-add.js'
+import { createQueueControl } from '../../src/jobs/queues/control-queues.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
 import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
+import { replayQuarantined } from '../../src/persistence/inbound/quarantine.js'
 import { listProcesses } from '../../src/persistence/operations/processes.js'
 import { sampleQueues } from '../../workers/sample-queues.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
@@ -100,6 +104,27 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
 
     expect(await notifyQueue()).toMatchObject({ state: 'drained' })
     expect(pod.jobs.acceptsJobs('notify')).toBe(false)
+  })
+
+  it('are paused and resumed although the queue store does not answer: the next heartbeat applies it', async () => {
+    const away = async () => {
+      throw new QueueUnavailable('The queue is unavailable.')
+    }
+    const failing = { ...pod, jobs: { ...pod.jobs, pause: away, resume: away } }
+    expect(await pauseQueue(failing, actor, 'notify', change)).toBe(true)
+    await heartbeat.beatNow()
+    expect(await pod.jobs.isPaused('notify')).toBe(true)
+
+    expect(await resumeQueue(failing, actor, 'notify', change)).toBe(true)
+    await heartbeat.beatNow()
+    expect(await pod.jobs.isPaused('notify')).toBe(false)
+  })
+
+  it('run again although a pause takes effect only after the queue was resumed', async () => {
+    await pod.jobs.pause('notify')
+
+    await heartbeat.beatNow()
+    expect(await pod.jobs.isPaused('notify')).toBe(false)
   })
 
   it('are counted together as each of them alone', async () => {
@@ -276,6 +301,125 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
     await pod.db('outbox').delete()
     for (const queue of ['inbound', 'maintenance'] as const) await pod.jobs.discard(queue)
     await pod.jobs.resume('inbound')
+  })
+
+  it('have an audit entry for discarded jobs, and are swept, although the queue did not answer in time', async () => {
+    await pauseQueue(pod, actor, 'notify', change)
+    await pod.jobs.add(countJob, { key: 'now' })
+    await pod.db.transaction((transaction) => enqueueJob(pod, transaction, countJob, { key: 'of a row' }))
+    await vi.waitFor(async () => expect(await notifyQueue()).toMatchObject({ waiting: 2 }))
+    await pod.db('outbox').update({ sweepAt: pod.db.raw(`now() + interval '1 hour'`) })
+    const discard: typeof pod.jobs.discard = async (queue) => {
+      await pod.jobs.discard(queue)
+      throw new QueueUnavailable('The queue did not answer within 1000 ms.')
+    }
+    const late = { ...pod, jobs: { ...pod.jobs, discard } }
+
+    await expect(discardJobs(late, actor, 'notify', { ...change, confirm: 'notify' })).rejects.toThrow(QueueUnavailable)
+    expect(await latestEntry()).toMatchObject({ action: 'queue.discard', after: { count: 2 } })
+    expect(await pod.db('outbox').whereRaw('sweep_at <= now()')).toHaveLength(1)
+    await pod.db('outbox').delete()
+  })
+
+  const latestEntry = () => pod.db('audit_entries').orderBy('id', 'desc').first('action', 'after')
+  const deadMessages = () => pod.db('outbox').where({ queue: 'inbound' }).whereNotNull('failedAt')
+  /** The pod with removals of jobs that end differently. */
+  const withRemove = (remove: (job: Job) => Promise<void>): QueuePod => {
+    const find: typeof pod.jobs.find = async (queue, id) => {
+      const job = await pod.jobs.find(queue, id)
+      return job && Object.assign(Object.create(job), { remove: () => remove(job) })
+    }
+    return { ...pod, jobs: { ...pod.jobs, find } }
+  }
+  const addMessages = (...messages: readonly string[]) =>
+    pod.jobs.add(receivePublicJob, { acceptedAt: new Date(0).toISOString(), messages })
+
+  it('keep the messages of an inbound job whose removal takes effect although its answer is lost', async () => {
+    await pod.jobs.pause('inbound')
+    await addMessages('<one/>', '<two/>')
+    const cut = withRemove(async (job) => {
+      await job.remove()
+      throw new Error('Connection is closed.')
+    })
+    expect(await discardJobs(cut, actor, 'inbound', { ...change, confirm: 'inbound' })).toEqual({ count: 2 })
+    expect(await pod.jobs.counts('inbound')).toMatchObject({ waiting: 0 })
+    expect(await deadMessages()).toHaveLength(2)
+    await pod.db('outbox').delete()
+
+    await addMessages('<three/>')
+    const lost = withRemove(() => Promise.reject(new Error('Connection is closed.')))
+    await expect(discardJobs(lost, actor, 'inbound', { ...change, confirm: 'inbound' })).rejects.toThrow(
+      QueueUnavailable,
+    )
+    expect(await deadMessages()).toHaveLength(1)
+    await pod.db('outbox').delete()
+    await pod.jobs.discard('inbound')
+    await pod.jobs.resume('inbound')
+  })
+
+  it('leave the messages of an inbound job to the worker that has begun it', async () => {
+    await pod.jobs.pause('inbound')
+    await addMessages('<one/>')
+    const ends: (() => void)[] = []
+    let serving: ReturnType<typeof pod.jobs.serve> | undefined
+    const begun = withRemove(async (job) => {
+      const isRunning = new Promise<void>((resolve) => {
+        const run = () =>
+          new Promise<void>((end) => {
+            ends.push(end)
+            resolve()
+          })
+        serving = pod.jobs.serve('inbound', run, {
+          ...{ concurrency: 1, lockMs: 30_000, stalledCheckMs: 30_000, backoff: () => 0 },
+        })
+      })
+      await pod.jobs.resume('inbound')
+      await isRunning
+      await job.remove()
+    })
+    expect(await discardJobs(begun, actor, 'inbound', { ...change, confirm: 'inbound' })).toEqual({ count: 0 })
+    expect(await deadMessages()).toEqual([])
+    for (const end of ends) end()
+    await serving?.close()
+  })
+
+  it('end the replay of a rejected message that is discarded', async () => {
+    await pod.jobs.pause('inbound')
+    const [{ id } = { id: 0 }] = await pod
+      .db('quarantine')
+      .insert({ receivedAt: new Date(), fault: 'Filtered', payload: '<xml/>', bytes: 6, isWhole: true, digest: 'd' })
+      .returning('id')
+    await pod.db.transaction(async (transaction) => {
+      runOrAddAfterCommit(pod, transaction, await replayQuarantined(transaction, [id], { isReleased: false }))
+    })
+    await vi.waitFor(async () => expect(await pod.jobs.counts('inbound')).toMatchObject({ waiting: 1 }))
+
+    await discardJobs(pod, actor, 'inbound', { ...change, confirm: 'inbound' })
+    expect(await pod.db('quarantine').where({ id }).first('state', 'result')).toEqual({
+      state: 'replayed',
+      result: 'discarded',
+    })
+    await pod.db('outbox').delete()
+    await pod.jobs.resume('inbound')
+  })
+
+  it('end a promotion whose jobs all refuse it, and record the jobs that were promoted before an outage', async () => {
+    await pauseQueue(pod, actor, 'notify', change)
+    const job = { name: 'count', data: {}, promote: () => Promise.reject(new Error('READONLY')) }
+    const request = vi.fn(async () => Array(100).fill(job))
+    const control = createQueueControl({ request } as never)
+    await control.promote('notify', { limit: 1_000, onPromoted: () => {} })
+    expect(request).toHaveBeenCalledTimes(1)
+
+    await pod.jobs.add(countJob, { key: 'later' }, { delay: 3_600_000 })
+    const promote: typeof pod.jobs.promote = async (queue, promotion) => {
+      await pod.jobs.promote(queue, promotion)
+      throw new QueueUnavailable('The queue is unavailable.')
+    }
+    const failing = { ...pod, jobs: { ...pod.jobs, promote } }
+    await expect(promoteJobs(failing, actor, 'notify', change)).rejects.toThrow(QueueUnavailable)
+    expect(await latestEntry()).toMatchObject({ action: 'queue.promote', after: { count: 1 } })
+    await pod.jobs.discard('notify')
   })
 
   it('run delayed jobs at once on request', async () => {

@@ -271,7 +271,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
       const [job] = (await Promise.all(states.map((state) => pod.jobs.list('notify', state, 0, 10)))).flat()
       if (job === undefined) throw new Error('The schedule has added no job.')
       work(count)
-      await pod.jobs.promote('notify', 10)
+      await pod.jobs.promote('notify', { limit: 10, onPromoted: () => {} })
       await vi.waitFor(async () => expect(await pod.jobs.find('notify', job.id)).toBeUndefined())
       expect(await pod.jobs.counts('notify')).toMatchObject({ failed: 0 })
       await pod.jobs.endOtherSchedules('notify', [])

@@ -145,7 +145,7 @@ export async function pauseQueue(
 ): Promise<boolean> {
   requireStoppable(queue)
   const hasChanged = await saveQueueState(services, actor, { queue, state: 'paused' }, change)
-  await services.jobs.pause(queue)
+  await applyState(services, queue, () => services.jobs.pause(queue))
   return hasChanged
 }
 
@@ -159,7 +159,7 @@ export async function drainQueue(
   requireStoppable(queue)
   await requireConfirmation(services, actor, queue, change)
   const hasChanged = await saveQueueState(services, actor, { queue, state: 'draining' }, change)
-  await services.jobs.resume(queue)
+  await applyState(services, queue, () => services.jobs.resume(queue))
   return hasChanged
 }
 
@@ -171,7 +171,7 @@ export async function resumeQueue(
   change: QueueChange,
 ): Promise<boolean> {
   const hasChanged = await saveQueueState(services, actor, { queue, state: 'running' }, change)
-  await services.jobs.resume(queue)
+  await applyState(services, queue, () => services.jobs.resume(queue))
   return hasChanged
 }
 
@@ -193,13 +193,25 @@ export async function promoteJobs(
 ): Promise<number> {
   requirePower(actor, 'administration')
   const reason = requireReason(change)
-  const count = await services.jobs.promote(queue, MAX_PROMOTED, async (jobs) => {
-    const jobsWithName = jobs.filter((job) => name === undefined || job.name === name)
-    return host === undefined ? jobsWithName : jobsOfPod(services, host.toLowerCase(), jobsWithName)
-  })
   const target = { type: 'queue', label: queue }
-  const after = { count, ...(name !== undefined && { name }), ...(host !== undefined && { pod: host }) }
-  if (count > 0) await recordOperatorChange(services, actor, { action: 'queue.promote', target, reason, after })
+  const only = { ...(name !== undefined && { name }), ...(host !== undefined && { pod: host }) }
+  let count = 0
+  try {
+    await services.jobs.promote(queue, {
+      limit: MAX_PROMOTED,
+      choose: async (jobs) => {
+        const jobsWithName = jobs.filter((job) => name === undefined || job.name === name)
+        return host === undefined ? jobsWithName : jobsOfPod(services, host.toLowerCase(), jobsWithName)
+      },
+      onPromoted: (jobs) => {
+        count += jobs
+      },
+    })
+  } finally {
+    // Jobs that are due now stay so when a later page cannot be read.
+    const after = { count, ...only }
+    if (count > 0) await recordOperatorChange(services, actor, { action: 'queue.promote', target, reason, after })
+  }
   return count
 }
 
@@ -226,9 +238,10 @@ export async function discardJobs(
   const total = waiting + delayed
   if (isInboundQueue(queue) && total > JOBS_OF_CHUNK)
     return startDiscarding(services, actor, queue, { ...auditFields, total })
-  const count = await discard(services, queue, total)
-  if (count > 0) await recordOperatorChange(services, actor, { ...auditFields, after: { count } })
-  return { count }
+  if (total === 0) return { count: 0 }
+  // The entry is first: jobs may be deleted although the queue does not answer.
+  await recordOperatorChange(services, actor, { ...auditFields, after: { count: total } })
+  return { count: await discard(services, queue, total) }
 }
 
 const DISCARD = 'queue.discard'
@@ -238,8 +251,11 @@ const JOBS_OF_CHUNK = 200
 
 async function discard(services: Pick<Services, 'db' | 'jobs'>, queue: QueueName, total: number): Promise<number> {
   if (isInboundQueue(queue)) return (await discardMessages(services, queue, { limit: JOBS_OF_CHUNK })).messages
-  await services.jobs.discard(queue)
-  await sweepAllNow(services.db, queue)
+  try {
+    await services.jobs.discard(queue)
+  } finally {
+    await sweepAllNow(services.db, queue)
+  }
   return total
 }
 
@@ -326,11 +342,17 @@ async function saveQueueState(
     await saveRequestedState(transaction, { queue, state, actor: actor.name, reason, until: until ?? null })
     return { state, until: until?.toISOString() ?? null }
   })
-  // The state is stored and audited: an error would say that it is not. The next heartbeat applies it here too.
-  await refuseJobsOfDrained(services).catch((err: unknown) =>
-    services.log.warn({ err, queue, state }, 'state of the queue not applied yet'),
-  )
+  await applyState(services, queue, () => refuseJobsOfDrained(services))
   return hasChanged
+}
+
+/** The state is stored and audited: an error would say that it is not. The next heartbeat applies it again. */
+async function applyState({ log }: Pick<Services, 'log'>, queue: QueueName, apply: () => Promise<void>): Promise<void> {
+  try {
+    await apply()
+  } catch (err) {
+    log.warn({ err, queue }, 'state of the queue not applied yet')
+  }
 }
 
 /** This process refuses jobs at once; all others when they read the requested states. */

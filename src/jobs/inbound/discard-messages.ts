@@ -1,9 +1,10 @@
 import type { Job } from 'bullmq'
 import type { Services } from '../../services/services.js'
 import type { JobSummary } from '../bullmq/job-summaries.js'
-import { giveUpRow } from '../outbox/give-up-rows.js'
 import { readOutboxId } from '../outbox/load-job.js'
 import type { InboundQueue } from '../queues/queue-names.js'
+import { QueueUnavailable } from '../queues/queue-unavailable.js'
+import { giveUpOutboxRow } from '../waiting/resume-messages.js'
 import { findJobs, insertDeadMessages, readAcceptedMessages } from './accepted-messages.js'
 
 const FAULT = 'discarded'
@@ -27,15 +28,16 @@ interface JobChoice {
  * are committed before their jobs are removed.
  */
 export async function discardMessages(
-  { db, jobs }: Pick<Services, 'db' | 'jobs'>,
+  services: Pick<Services, 'db' | 'jobs'>,
   queue: InboundQueue,
   choice: JobChoice,
 ): Promise<DiscardedJobs> {
-  const jobIds = await chooseJobs({ jobs }, queue, choice)
+  const { jobs } = services
+  const jobIds = await chooseJobs(services, queue, choice)
   let done = 0
   let messages = 0
   for await (const job of findJobs(jobs, queue, jobIds)) {
-    const discardedMessages = await discardJob(db, job)
+    const discardedMessages = await discardJob(services, queue, job)
     messages += discardedMessages
     if (discardedMessages > 0) done += 1
   }
@@ -58,10 +60,11 @@ async function chooseJobs(
   return chosenJobs.slice(0, limit).map(({ id }) => id)
 }
 
-async function discardJob(db: Services['db'], job: Job): Promise<number> {
+async function discardJob(services: Pick<Services, 'db' | 'jobs'>, queue: InboundQueue, job: Job): Promise<number> {
+  const { db, jobs } = services
   const outboxId = readOutboxId(job.data)
   if (outboxId !== undefined) {
-    await giveUpRow(db, outboxId, { fault: FAULT })
+    await giveUpOutboxRow(services, outboxId, { fault: FAULT })
     await job.remove().catch(() => {})
     return 1
   }
@@ -70,8 +73,11 @@ async function discardJob(db: Services['db'], job: Job): Promise<number> {
   try {
     await job.remove()
     return ids.length
-  } catch {
-    // A worker runs the job, and stores its messages.
+  } catch (cause) {
+    // A removal whose answer was lost may have taken effect, or may still do so, except while a worker has the job.
+    const state = await jobs.stateOf(queue, job.id ?? '')
+    if (state === undefined) return ids.length
+    if (state !== 'active') throw new QueueUnavailable('The queue did not confirm that a job was removed.', { cause })
     await db('outbox')
       .whereIn('id', [...ids])
       .delete()

@@ -100,20 +100,18 @@ function readAndResetLoopLagMs(lag: RecordableHistogram): number {
 
 type QueueStates = readonly Pick<RequestedQueueState, 'queue' | 'state'>[]
 
-/** Compares each time, because a queue store that was emptied has forgotten that its queues are paused. */
+/**
+ * Compares each time: a queue store that was emptied has forgotten that its queues are paused, and one that did not answer may have paused
+ * a queue after it was resumed.
+ */
 function requestedStateApplier(
   jobs: Pick<JobQueues, 'pause' | 'resume' | 'isPaused' | 'refuseJobsFor' | 'inProcessRuns'>,
   served: readonly QueueName[],
 ): (requested: QueueStates) => Promise<void> {
-  const appliedStates = new Map<QueueName, RequestedQueueState['state']>()
-
   async function apply(queue: QueueName, state: RequestedQueueState['state']): Promise<void> {
-    if (state === 'paused') {
-      if (!(await jobs.isPaused(queue))) await jobs.pause(queue)
-    } else if (appliedStates.get(queue) !== state && (await jobs.isPaused(queue))) {
-      await jobs.resume(queue)
-    }
-    appliedStates.set(queue, state)
+    const isPaused = await jobs.isPaused(queue)
+    if (state === 'paused' && !isPaused) await jobs.pause(queue)
+    if (state !== 'paused' && isPaused) await jobs.resume(queue)
   }
 
   return async (requested) => {
