@@ -89,13 +89,25 @@ export function replayQuarantine(
   return changeQuarantine(services, actor, REPLAY, change)
 }
 
-/** Receives messages again that a filter has rejected, once without filters. */
-export function releaseQuarantine(
+/** Receives messages again that a filter has rejected, once without filters. Those with another fault are not changed. */
+export async function releaseQuarantine(
   services: OperationsServices,
   actor: Actor,
   change: QuarantineChange,
 ): Promise<QuarantineOutcome> {
-  return changeQuarantine(services, actor, RELEASE, { ...change, fault: 'Filtered' })
+  if (change.fault === undefined || isReleasable(change.fault)) {
+    return changeQuarantine(services, actor, RELEASE, { ...change, fault: FILTERED })
+  }
+  requirePower(actor, 'administration')
+  requireReason(change)
+  return { count: 0 }
+}
+
+const FILTERED = 'Filtered'
+
+/** Whether messages with this fault can be received without filters. */
+export function isReleasable(fault: string): boolean {
+  return fault === FILTERED
 }
 
 /** Deletes rejected messages, after a confirmation of their number. If there are none, messages that are added in the meantime stay. */

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastif
 import type { BackgroundTask } from '../../domain/operations/background-tasks.js'
 import {
   dropQuarantine,
+  isReleasable,
   listQuarantine,
   listQuarantineTasks,
   readQuarantined,
@@ -18,7 +19,7 @@ import { formText } from '../forms/form-text.js'
 import { html, type Markup } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { RequestFault } from '../server/request-faults.js'
-import { addFormAction, type FormAction, showAfterChange } from './actions.js'
+import { addFormAction, type FormAction, ShowPage, showAfterChange } from './actions.js'
 import { sendConsolePage } from './console-page.js'
 import { actionForm, filterForm, hiddenField, reasonField, textField } from './form-parts.js'
 import { idNavigation, idPageIn } from './pager.js'
@@ -54,7 +55,7 @@ export const quarantineRoutes: FastifyPluginAsync = async (app) => {
 ${filterForm('/admin/quarantine', html`${textField('Fault', 'fault', selection.fault)}${textField('Claimed host', 'host', selection.host)}`)}
 ${items.length === 0 ? html`<p>No rejected messages match.</p>` : listOf(items)}
 ${idNavigation('/admin/quarantine', { ...selection }, page)}
-${items.length > 0 && isFiltered && actionsFor(request, selection, 'all that match')}</section>
+${items.length > 0 && isFiltered && actionsFor(request, selection, { object: 'all that match', fault: selection.fault })}</section>
 ${
   byFault.length > 0 &&
   html`<section class="card">${dataTable({
@@ -77,7 +78,7 @@ ${
     return sendConsolePage(request, reply, {
       title: `Rejected message ${id}: ${message.result ?? message.state}`,
       content: html`<section class="card">${factsOf(message)}
-${actionsFor(request, { id }, 'this one')}</section>`,
+${actionsFor(request, { id }, { object: 'this one', fault: message.fault })}</section>`,
     })
   })
 
@@ -108,8 +109,8 @@ function addQuarantineActions(app: FastifyInstance): void {
       path: `/admin/quarantine/${name}`,
       run: async (request, confirm) => {
         const chosen = { ...readFilter(request), confirm, reason: formText(request, 'reason') }
-        const { task } = await change(request.services, request.console.actor, chosen)
-        return showAfterChange(common.page, task)
+        const { count, task } = await change(request.services, request.console.actor, chosen)
+        return count === 0 ? new ShowPage(common.page, 'messages_unchanged') : showAfterChange(common.page, task)
       },
     })
   }
@@ -181,11 +182,20 @@ function factsOf(message: QuarantinedMessage): Markup {
   ])
 }
 
-function actionsFor(request: FastifyRequest, selection: Selection, object: string): Markup {
+interface ActionsContent {
+  /** The messages, as the buttons name them. */
+  readonly object: string
+  /** Undefined: they have several. */
+  readonly fault: string | undefined
+}
+
+function actionsFor(request: FastifyRequest, selection: Selection, { object, fault }: ActionsContent): Markup {
   const fields = Object.entries(selection).map(([name, value]) => hiddenField(name, value))
   const form = (action: string, button: Markup) =>
     actionForm(request, `/admin/quarantine/${action}`, html`${fields}${reasonField()}${button}`)
   return html`<div class="choices"><div><h2>Replay</h2>${form('replay', html`<button>Replay ${object}</button>`)}</div>
-<div><h2>Release</h2><p>Only messages rejected by a filter.</p>${form('release', html`<button class="quiet">Release ${object}</button>`)}</div>
-<div><h2>Delete</h2>${form('drop', html`<button class="danger">Delete ${object}…</button>`)}</div></div>`
+${
+  (fault === undefined || isReleasable(fault)) &&
+  html`<div><h2>Release</h2><p>Only messages rejected by a filter.</p>${form('release', html`<button class="quiet">Release ${object}</button>`)}</div>\n`
+}<div><h2>Delete</h2>${form('drop', html`<button class="danger">Delete ${object}…</button>`)}</div></div>`
 }

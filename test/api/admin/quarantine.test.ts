@@ -163,6 +163,19 @@ describe('a rejected message', () => {
     await reloadFilters(api.pod)
   })
 
+  it('is not released for another fault, and neither are the filtered ones instead', async () => {
+    await receive(forged())
+    clock += 1_000
+    const pod = { ...api.pod, now: () => new Date(Date.now() + clock) }
+    const inbound = publicMessage(quin, postBy(quin))
+    await quarantineRejected(pod, [{ inbound, fault: 'Filtered', reason: 'a filter rejects it' }])
+
+    const released = await adm.post('/quarantine/release', { fault: 'InvalidSignature', reason })
+    expect(released.body).toEqual({ count: 0 })
+    expect((await listed()).map(({ state }) => state)).toEqual(['held', 'held'])
+    expect((await adm.post('/quarantine/release', { fault: 'InvalidSignature' })).body).toMatchObject({ code: 422 })
+  })
+
   it('by a filter is stored when it is replayed after the filter is off, and counts as repeated when it is replayed again', async () => {
     const { filter } = (
       await adm.post('/filters', { kind: 'word', value: 'bingo', action: 'reject', state: 'active', reason })
