@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { readMovedFiles } from '../../src/domain/photos/moved-files.js'
+import { openActivityCounts } from '../../src/jobs/operations/activity-rates.js'
 import { type RecentActivity, readRecentActivity } from '../../src/jobs/operations/recent-activity.js'
 import { isIdle, readWorkStatus, type WorkStatus } from '../../src/jobs/operations/work-status.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
@@ -64,13 +65,18 @@ async function status(options: OutputOptions & { watch?: boolean; interval: numb
 async function watch({ interval: seconds, json }: OutputOptions & { readonly interval: number }): Promise<void> {
   await withPod(async (services) =>
     runUntilInterrupted(async (signal) => {
-      let before: Totals | undefined
+      const countActivity = openActivityCounts(services)
+      let countedAt = 0
       const screen = { isTTY: process.stdout.isTTY && !json, write: (text: string) => process.stdout.write(text) }
       await watchScreen(screen, { seconds, signal }, async () => {
-        const [workStatus, past] = await Promise.all([readWorkStatus(services), readRecentActivity(services)])
-        const totals = totalsOf(past)
-        const rates = ratesBetween(before, totals)
-        before = totals
+        const [workStatus, past, counts] = await Promise.all([
+          readWorkStatus(services),
+          readRecentActivity(services),
+          countActivity(),
+        ])
+        const now = performance.now()
+        const rates = ratesOf(counts, (now - countedAt) / 1_000)
+        countedAt = now
         const at = new Date().toISOString()
         return {
           lines: [`${at}  ${rates}`, '', ...describe(workStatus, past), '', ...describePast(past)],
@@ -93,26 +99,10 @@ function presentActivity({ perMinute, received, inboundResults, deliveryAttempts
   }
 }
 
-/** Counters of the last hour at a time; the difference of two is a rate. */
-interface Totals {
-  readonly at: number
-  readonly received: number
-  readonly stored: number
-  readonly delivered: number
-}
-
-function totalsOf({ received, inboundResults, deliveryAttempts }: RecentActivity): Totals {
-  const delivered = Object.values(deliveryAttempts).reduce((sum, outcomes) => sum + (outcomes['arrived'] ?? 0), 0)
-  return { at: performance.now(), received: received['accepted'] ?? 0, stored: inboundResults.stored, delivered }
-}
-
 /** Processes store their counters every few seconds, so that a rate moves in steps. */
-function ratesBetween(before: Totals | undefined, after: Totals): string {
-  const seconds = before === undefined ? 0 : (after.at - before.at) / 1_000
-  const perSecond = (counter: 'received' | 'stored' | 'delivered') =>
-    before === undefined || seconds === 0 ? '-' : (Math.max(0, after[counter] - before[counter]) / seconds).toFixed(1)
+function ratesOf(counts: Awaited<ReturnType<ReturnType<typeof openActivityCounts>>>, seconds: number): string {
   return (['received', 'stored', 'delivered'] as const)
-    .map((counter) => `${counter} ${perSecond(counter)}/s`)
+    .map((counter) => `${counter} ${counts === undefined ? '-' : (counts[counter] / seconds).toFixed(1)}/s`)
     .join(', ')
 }
 
@@ -161,7 +151,7 @@ function describe(
     ...(queues === null
       ? ['The queue is unavailable.']
       : table([
-          ['queue', 'waiting', 'running', 'later', 'dead', 'oldest', 'a minute', 'workers'],
+          ['queue', 'waiting', 'running', 'later', 'failed', 'oldest', 'a minute', 'workers'],
           ...QUEUES.map((name) => {
             const { waiting, active, delayed, failed, oldestWaiting, workers } = queues[name]
             return [

@@ -2,6 +2,7 @@ import { Counter, Registry } from 'prom-client'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { registerReceiveMetrics } from '../../src/federation/inbound/receive-metrics.js'
 import { registerDeliveryMetrics } from '../../src/federation/outbound/delivery-metrics.js'
+import { openActivityCounts } from '../../src/jobs/operations/activity-rates.js'
 import { PERSISTED_COUNTERS, persistCounters } from '../../src/jobs/operations/persisted-counters.js'
 import { countReceived } from '../../src/jobs/operations/pod-activity.js'
 import { readRecentActivity } from '../../src/jobs/operations/recent-activity.js'
@@ -110,6 +111,26 @@ describe('persisted counters of the processes', () => {
     await pod.db.raw(`update figures set minute = minute - interval '3 minutes'`)
     expect((await readRecentActivity(pod)).perMinute).toMatchObject({ inbound: 0, fetch: 0 })
     expect((await readRecentActivity(pod)).inboundResults).toMatchObject({ stored: 90, ignored: 10 })
+  })
+
+  it('give counts between two looks, also when the counters of an hour ago leave the sums of the last hour', async () => {
+    const { inboundMessages, figures } = openProcess()
+    const age = (minutes: number) =>
+      pod.db.raw(`update figures set minute = minute - make_interval(mins => ?)`, [minutes])
+    inboundMessages.inc({ queue: 'inbound', end: 'stored' }, 100)
+    await figures.keep()
+    await age(60)
+    const countActivity = openActivityCounts(pod)
+    expect(await countActivity()).toBeUndefined()
+
+    await age(1)
+    inboundMessages.inc({ queue: 'inbound', end: 'stored' }, 5)
+    inboundMessages.inc({ queue: 'inbound', end: 'rejected', fault: 'InvalidSender' }, 2)
+    await figures.keep()
+    expect(await countActivity()).toEqual({ received: 0, stored: 5, delivered: 0 })
+    inboundMessages.inc({ queue: 'inbound', end: 'stored' }, 3)
+    await figures.close()
+    expect([await countActivity(), await countActivity()]).toMatchObject([{ stored: 3 }, { stored: 0 }])
   })
 
   it('are not reported after an hour, and deleted after two days', async () => {

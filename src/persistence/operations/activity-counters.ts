@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { queryRows } from '../database/database.js'
+import { queryRow, queryRows } from '../database/database.js'
 
 /** An increment of a counter. */
 export interface ActivityCounter {
@@ -20,6 +20,37 @@ export async function sumCounters(
 ): Promise<readonly ActivityCounter[]> {
   return queryRows<ActivityCounter>(db, SUMS_OF_COUNTERS_SQL, [minutes, full])
 }
+
+/** Sums of a counter from a minute on. */
+export interface CounterSums extends ActivityCounter {
+  /** The part from `nextSince` on. */
+  readonly sinceNext: number
+}
+
+/** The beginning of the minute before the current one: increments are not stored for earlier minutes. */
+export async function readNextMinute(db: Knex): Promise<Date> {
+  const row = await queryRow<{ readonly minute: Date }>(
+    db,
+    `select date_trunc('minute', now()) - interval '1 minute' as minute`,
+  )
+  if (row === undefined) throw new Error('The database returned no time.')
+  return row.minute
+}
+
+/** Sums counters from a minute on, and from a later one on. */
+export async function sumCountersFrom(
+  db: Knex,
+  { since, nextSince }: { readonly since: Date; readonly nextSince: Date },
+): Promise<readonly CounterSums[]> {
+  return queryRows<CounterSums>(db, SUMS_FROM_MINUTE_SQL, [nextSince, since])
+}
+
+const SUMS_FROM_MINUTE_SQL = `
+  select name, labels, sum(count)::float as count, coalesce(sum(count) filter (where minute >= ?), 0)::float as "sinceNext"
+  from figures
+  where minute >= ?
+  group by name, labels
+  order by name, labels`
 
 const NEW_FIGURES_SQL = `
   insert into figures (minute, name, labels, count)
