@@ -130,7 +130,10 @@ function openSharedGauges(registry: Registry): (values: GaugeValues | undefined)
   )
   const quarantined = gauge('pod_quarantine_messages', 'Rejected messages that are kept.', 'fault')
   const cases = gauge('pod_cases_open', 'Cases that are open or taken.', 'kind')
-  const oldestCase = gauge('pod_oldest_case_seconds', 'Age of the oldest open case.')
+  const oldestCase = gauge(
+    'pod_oldest_case_seconds',
+    'How long the oldest case is open or taken, since its first report or since it was opened again.',
+  )
   const signUps = gauge('pod_sign_ups_pending', 'Sign-ups that wait for a moderator.')
   const oldestSignUp = gauge('pod_oldest_sign_up_seconds', 'How long the oldest sign-up waits for a moderator.')
   const actions = counter('pod_moderation_actions_total', 'Actions of moderators.')

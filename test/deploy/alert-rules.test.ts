@@ -9,6 +9,7 @@ import { registerBackupMetrics } from '../../src/operations/backup-metrics.js'
 import { registerMailMetric } from '../../src/operations/mail-metrics.js'
 import { openMetrics } from '../../src/operations/metrics.js'
 import { openSharedMetrics } from '../../src/operations/shared-metrics.js'
+import { readSharedMetrics } from '../../src/persistence/operations/shared-metrics.js'
 import { registerJobMetrics } from '../../workers/job-metrics.js'
 import { registerCryptoMetrics } from '../../workers/threads/crypto-metrics.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
@@ -113,6 +114,25 @@ it('compares with an hour ago also if there was no series then', () => {
   const compared = Array.from(read('prometheus/rules.yml').matchAll(/expr: (.* offset 1h.*)/g), ([, text = '']) => text)
   expect(compared).toHaveLength(1)
   for (const text of compared) expect(text).toContain('offset 1h)) or 0 * max(pod_dead_letters_incomplete offset 1h))')
+})
+
+it('counts the age of a case that was opened again from then on', async () => {
+  const { db } = pod.pod
+  const old = new Date(Date.now() - 30 * 86_400_000)
+  const [{ id } = { id: 0 }] = await db('moderation_cases')
+    .insert({ targetType: 'post', targetGuid: 'a guid of a post', public: true, firstReportedAt: old })
+    .returning('id')
+  const age = async () => (await readSharedMetrics(db)).oldestCase ?? 0
+  expect(await age()).toBeGreaterThan(86_400)
+
+  await db('moderation_case_events').insert({ caseId: id, event: 'reopened' })
+  expect(await age()).toBeLessThan(86_400)
+  await db('moderation_cases').delete()
+})
+
+it('pages for backups of which none has ever succeeded', () => {
+  const [, condition = ''] = /- alert: BackupOld\n(?: *#.*\n)* *expr: (.*)/.exec(read('prometheus/rules.yml')) ?? []
+  expect(condition).toContain('or (max(pod_backup_failures_total) > 0 unless max(pod_backup_age_seconds))')
 })
 
 it('exports the build with its commit, and totals as counters', () => {

@@ -55,7 +55,9 @@ export async function readSharedMetrics(db: Knex): Promise<SharedMetrics> {
       ${jsonListSql(topFaultsSql(DEAD_LETTERS_SQL))} as "deadLetters",
       ${jsonListSql(topFaultsSql(`select '' as queue, fault, count(*) from quarantine group by 2`))} as quarantined,
       ${jsonListSql(`select kind, count(*) from moderation_cases where state in ('open', 'taken') group by 1`)} as "casesOpen",
-      (select extract(epoch from now() - min(first_reported_at)) from moderation_cases where state in ('open', 'taken')) as "oldestCase",
+      (select extract(epoch from now() - min(coalesce(
+        (select max(at) from moderation_case_events where case_id = cases.id and event = 'reopened'), first_reported_at
+      ))) from moderation_cases as cases where state in ('open', 'taken')) as "oldestCase",
       ${UNDECIDED_SIGN_UPS_SQL} as "signUpsPending",
       (select extract(epoch from now() - min(coalesce(confirmed_at, created_at))) from pending_sign_ups where ${IS_UNDECIDED_SQL}) as "oldestSignUp",
       (select extract(epoch from max(certificate_ends_at) - now()) from checks) as "certificateEnds",
