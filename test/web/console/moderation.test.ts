@@ -127,6 +127,7 @@ describe('a report', () => {
 
     expect([mod.url.pathname, await isVisible(guid)]).toEqual([page, false])
     expect(answered.body).toContain(': resolved</h1>')
+    expect(answered.body).not.toContain('The public page')
     expect(await actionsOn(guid)).toEqual(['hide'])
     expect(await actionsOn(author.guid)).toEqual(['silence'])
 

@@ -69,11 +69,12 @@ function linksTo({
   parentGuid,
   authorGuid,
   targetDeleted,
+  isHidden,
 }: ListedCase): Markup {
   const guid = encodeURIComponent(targetGuid)
   const post = targetType === 'comment' ? `${encodeURIComponent(parentGuid ?? '')}#${guid}` : guid
   const isContent = targetType === 'post' || targetType === 'comment'
-  const isThere = isPublic && targetDeleted === null
+  const isThere = isPublic && targetDeleted === null && !isHidden
   const isStored = targetDeleted === null || targetDeleted === 'moderator'
   return html`${isContent && isThere && html`<a href="/posts/${post}">The public page</a> · `}${
     isContent && isStored && html`<a href="/admin/content/${guid}?type=${targetType}">As it is stored now</a>`
