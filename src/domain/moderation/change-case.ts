@@ -37,7 +37,9 @@ export function takeCase(
   { force = false, reason }: CaseOptions & { readonly force?: boolean | undefined },
 ): Promise<CaseChange> {
   return changeCase(services, actor, { id, reason }, async (caseRow, change) => {
-    if (actor.userId === null) throw badTransition('A case is taken by a moderator or admin: name one.')
+    if (actor.userId === null) {
+      throw badTransition('Only a moderator or admin can take a case. A command names one with --as.')
+    }
     if (caseRow.state === 'taken' && caseRow.takenById === actor.userId) return false
     if (caseRow.state === 'taken' && !force) {
       const taker = caseRow.takenBy ?? 'Somebody whose account is deleted'
