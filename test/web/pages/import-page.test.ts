@@ -12,6 +12,7 @@ import { IMPORT_LIMITS } from '../../../src/federation/archives/limits.js'
 import { checkUploads } from '../../../src/federation/archives/uploads/check-uploads.js'
 import { dropUpload } from '../../../src/federation/archives/uploads/receive-upload.js'
 import { hidePosts, unhideContentRows } from '../../../src/persistence/moderation/hidden-content.js'
+import { OIDC_LIMITS } from '../../../src/web/oidc/limits.js'
 import { IMPORT_TASKS, startImports } from '../../../workers/run-imports.js'
 import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
 import { addPost, showPost } from '../../support/databases/rows.js'
@@ -409,6 +410,19 @@ describe('the page of imports', () => {
     expect(dan.page.body).toContain('The password or the code of the old account is wrong.')
     await dan.submit(choices, '/settings/import/start')
     expect(dan.page.statusCode).toBe(422)
+    const guess = new URLSearchParams({ ...choices, old_password: 'a guess', form: await tokenOf(dan) }).toString()
+    const guesses = Array.from({ length: OIDC_LIMITS.wrongPasswords + 3 }, () =>
+      pod.inject({
+        method: 'POST',
+        url: '/settings/import/start',
+        remoteAddress: '203.0.113.9',
+        headers: { cookie: cookiesOf(dan), 'content-type': 'application/x-www-form-urlencoded' },
+        payload: guess,
+      }),
+    )
+    const statuses = (await Promise.all(guesses)).map(({ statusCode }) => statusCode)
+    expect(statuses.filter((status) => status === 422)).toHaveLength(OIDC_LIMITS.wrongPasswords)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(3)
     expect(await opened.db('imports')).toEqual([])
 
     await dan.submit({ ...choices, old_password: 'the password of moving' }, '/settings/import/start')

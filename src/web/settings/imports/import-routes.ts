@@ -145,10 +145,11 @@ export const importPageRoutes: FastifyPluginAsync = async (app) => {
     const password = formText(request, 'old_password')
     if (old === undefined || password === undefined) return false
     const answer = { password, code: formText(request, 'old_code') ?? '' }
+    wrongPasswords.count(request.ip, username) // before the check: requests at the same time are attempts, too
     const outcome = await reauthenticate(request.services, old.id, answer)
-    if (outcome === 'password_right' || outcome === 'code_right') return true
-    wrongPasswords.count(request.ip, username)
-    return false
+    if (outcome !== 'password_right' && outcome !== 'code_right') return false
+    wrongPasswords.forget(request.ip, username)
+    return true
   }
 
   for (const [path, state, flash] of [
