@@ -144,6 +144,10 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     digestLines: 'the rest is counted',
     waitingDays: 'the mail is given up',
   },
+  LIST_LIMITS: {
+    aspects: '422',
+    followedTags: '422; in an import the tag is refused: `over_limit`',
+  },
   TEXT_LIMITS: {
     textCharacters: '422 (400 in the profile)',
     subjectCharacters: '422',
@@ -259,6 +263,8 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     posts: 'the archive is refused: `too_many`',
     contacts: 'the archive is refused: `too_many`',
     aspects: 'the archive is refused: `too_many`; aspects that only contacts name are not created',
+    marks: 'the archive is refused: `too_many`',
+    listedRefusals: 'the rest is counted',
     settingsCharacters: 'the settings are not imported',
     items: 'the archive is refused: `too_many`',
     batchItems: 'the next transaction',

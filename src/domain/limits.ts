@@ -1,3 +1,11 @@
+/** Lists of one account that are read as a whole. Accounts that had more before keep them. */
+export const LIST_LIMITS = {
+  /** Nobody has hundreds. */
+  aspects: 1_000,
+  /** Each one is searched for new posts of the main stream. */
+  followedTags: 2_000,
+} as const
+
 /** Texts of users, in characters as users count them, and the number of their parts. */
 export const TEXT_LIMITS = {
   /** Posts, comments, messages and bios: what every pod of the network accepts. */

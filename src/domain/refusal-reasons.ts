@@ -33,6 +33,8 @@ export const API_REFUSALS = {
 
   // Values that the operation does not accept
   name_invalid: 'The name is blank, too long, or has invalid characters.',
+  too_many_aspects: 'You have as many aspects as an account may have.',
+  too_many_tags: 'You follow as many tags as an account may follow.',
   name_taken: 'You already have an aspect with this name.',
   bio_invalid: 'The bio is too long, or has invalid characters (control characters or unpaired surrogates).',
   location_invalid: 'The location is too long or incomplete, or its coordinates are out of range.',

@@ -7,7 +7,7 @@ import { User } from '../../persistence/models/user.js'
 import type { OffsetPage, Page } from '../../persistence/sql/keyset-page.js'
 import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
-import { TEXT_LIMITS } from '../limits.js'
+import { LIST_LIMITS, TEXT_LIMITS } from '../limits.js'
 import { findTextFault } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
 
@@ -62,9 +62,13 @@ export async function createAspect(
   viewer: Viewer,
   name: string,
 ): Promise<ListedAspect> {
-  return changeLocked(services, viewer, (transaction) =>
-    Aspect.insertLast(transaction, viewer.userId, requireAspectName(name)),
-  )
+  const { userId } = viewer
+  return changeLocked(services, viewer, async (transaction) => {
+    if ((await Aspect.query(transaction).where({ userId }).resultSize()) >= LIST_LIMITS.aspects) {
+      throw new Refusal('too_many_aspects', `You have ${LIST_LIMITS.aspects} aspects, the maximum: delete some first.`)
+    }
+    return Aspect.insertLast(transaction, userId, requireAspectName(name))
+  })
 }
 
 /** Changes name and position in one transaction. */

@@ -103,6 +103,7 @@ export const COMMON = {
   'refusal.already_blocked': 'Du blockierst diese Person schon.',
   'refusal.not_blocked': 'Du blockierst diese Person nicht.',
   'refusal.tag_invalid': 'Ein Tag darf nur Buchstaben, Ziffern, Bindestriche und Unterstriche haben.',
+  'refusal.too_many_tags': 'Du folgst so vielen Tags, wie möglich sind. Folge erst einem anderen nicht mehr.',
   'refusal.already_followed': 'Du folgst diesem Tag schon.',
   'refusal.not_followed': 'Du folgst diesem Tag nicht.',
   'refusal.already_in_aspect': 'Die Person ist schon in diesem Aspekt.',

@@ -99,6 +99,7 @@ export const COMMON = {
   'refusal.already_blocked': 'You already block this person.',
   'refusal.not_blocked': 'You do not block this person.',
   'refusal.tag_invalid': 'A tag may only have letters, digits, hyphens and underscores.',
+  'refusal.too_many_tags': 'You follow as many tags as are possible. Unfollow another one first.',
   'refusal.already_followed': 'You already follow this tag.',
   'refusal.not_followed': 'You do not follow this tag.',
   'refusal.already_in_aspect': 'The person is in this aspect already.',

@@ -102,6 +102,7 @@ export const COMMON = {
   'refusal.already_blocked': 'Ya bloqueas a esta persona.',
   'refusal.not_blocked': 'No bloqueas a esta persona.',
   'refusal.tag_invalid': 'Una etiqueta solo puede tener letras, cifras, guiones y guiones bajos.',
+  'refusal.too_many_tags': 'Sigues tantas etiquetas como es posible. Deja antes de seguir otra.',
   'refusal.already_followed': 'Ya sigues esta etiqueta.',
   'refusal.not_followed': 'No sigues esta etiqueta.',
   'refusal.already_in_aspect': 'La persona ya está en este aspecto.',

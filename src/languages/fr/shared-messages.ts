@@ -104,6 +104,7 @@ export const COMMON = {
   'refusal.already_blocked': 'Vous bloquez déjà cette personne.',
   'refusal.not_blocked': 'Vous ne bloquez pas cette personne.',
   'refusal.tag_invalid': 'Un tag ne peut contenir que des lettres, des chiffres, des traits d’union et des tirets bas.',
+  'refusal.too_many_tags': 'Vous suivez autant de tags que possible. Cessez d’abord d’en suivre un autre.',
   'refusal.already_followed': 'Vous suivez déjà ce tag.',
   'refusal.not_followed': 'Vous ne suivez pas ce tag.',
   'refusal.already_in_aspect': 'La personne est déjà dans cette facette.',

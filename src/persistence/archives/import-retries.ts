@@ -4,7 +4,13 @@ import { rowsAsColumns } from '../sql/rows-as-columns.js'
 import type { ArchiveImport, ImportCounts, ImportSection, ItemOutcome, SectionCounts } from './imports.js'
 
 /** Reasons that may be gone later: another pod did not answer, or did not know something yet. */
-const TRIED_AGAIN = ['not_found', 'author_unknown', 'parent_missing', 'root_missing', 'over_limit']
+export const TRIED_AGAIN: readonly string[] = [
+  'not_found',
+  'author_unknown',
+  'parent_missing',
+  'root_missing',
+  'over_limit',
+]
 
 /** Positions of the items that are tried again, by section. */
 export type RetriedItems = ReadonlyMap<ImportSection, ReadonlySet<number>>
@@ -54,13 +60,14 @@ export async function setRetry(db: Knex, id: number, retryAt: Date | null): Prom
   await db('imports').where({ id }).update({ retryAt })
 }
 
-/** Replaces outcomes of items, and counts all items of the import anew. */
+/** Replaces outcomes of items, and changes the counts by the difference. Not each refused item has a row. */
 export async function replaceOutcomes(
   transaction: Knex.Transaction,
   importId: number,
   items: readonly ItemOutcome[],
 ): Promise<void> {
-  await transaction('imports').where({ id: importId }).forUpdate()
+  const { counts } = await transaction('imports').where({ id: importId }).forUpdate().first('counts')
+  const before = await countOutcomes(transaction, importId)
   await transaction.raw(
     `update import_items set outcome = input.outcome, reason = input.reason
      from unnest(?::text[], ?::integer[], ?::text[], ?::text[], ?::text[]) as input(section, position, ref, outcome, reason)
@@ -68,41 +75,46 @@ export async function replaceOutcomes(
        and import_items.ref = input.ref`,
     [...rowsAsColumns(items, ['section', 'position', 'ref', 'outcome', 'reason']), importId] as Knex.RawBinding[],
   )
-  const { counts } = await transaction('imports').where({ id: importId }).first('counts')
+  const after = await countOutcomes(transaction, importId)
+  const lost = before.map((row) => ({ ...row, count: -row.count }))
   await transaction('imports')
     .where({ id: importId })
-    .update({ counts: JSON.stringify(await recountOutcomes(transaction, importId, counts)) })
+    .update({ counts: JSON.stringify(addCounts(counts, [...lost, ...after])) })
 }
 
 interface CountedOutcome extends Pick<ItemOutcome, 'section' | 'outcome' | 'reason'> {
   readonly count: number
 }
 
-async function recountOutcomes(
-  transaction: Knex.Transaction,
-  importId: number,
-  before: ImportCounts,
-): Promise<ImportCounts> {
-  const rows = await queryRows<CountedOutcome>(
+async function countOutcomes(transaction: Knex.Transaction, importId: number): Promise<readonly CountedOutcome[]> {
+  return queryRows<CountedOutcome>(
     transaction,
     'select section, outcome, reason, count(*)::integer as count from import_items where import_id = ? group by 1, 2, 3',
     [importId],
   )
-  const counts = Object.entries(before).map(([section, { found }]): [string, SectionCounts] => {
-    const outcomesOf = (outcome: ItemOutcome['outcome']) =>
-      rows.filter((row) => row.section === section && row.outcome === outcome)
-    const sum = (some: readonly { readonly count: number }[]) => some.reduce((total, { count }) => total + count, 0)
-    const by_reason = Object.fromEntries(outcomesOf('refused').map(({ reason, count }) => [reason, count]))
+}
+
+function addCounts(counts: ImportCounts, rows: readonly CountedOutcome[]): ImportCounts {
+  const changed = Object.entries(counts).map(([section, before]): [string, SectionCounts] => {
+    const sum = (outcome: ItemOutcome['outcome'], reason?: string) =>
+      rows
+        .filter((row) => row.section === section && row.outcome === outcome && (reason ?? row.reason) === row.reason)
+        .reduce((total, { count }) => total + count, 0)
+    const listedReasons = rows.flatMap((row) => (row.section === section ? (row.reason ?? []) : []))
+    const reasons = [...new Set([...Object.keys(before.by_reason), ...listedReasons])]
+    const by_reason = reasons
+      .map((reason) => [reason, (before.by_reason[reason] ?? 0) + sum('refused', reason)] as const)
+      .filter(([, count]) => count > 0)
     return [
       section,
       {
-        found,
-        imported: sum(outcomesOf('imported')),
-        skipped: sum(outcomesOf('already_there')),
-        refused: sum(outcomesOf('refused')),
-        by_reason,
+        found: before.found,
+        imported: before.imported + sum('imported'),
+        skipped: before.skipped + sum('already_there'),
+        refused: before.refused + sum('refused'),
+        by_reason: Object.fromEntries(by_reason),
       },
     ]
   })
-  return Object.fromEntries(counts)
+  return Object.fromEntries(changed)
 }

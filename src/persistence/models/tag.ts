@@ -52,12 +52,16 @@ export class Tag extends Model {
 
   /** Unfollows a tag. False: the user did not follow it. */
   static async unfollow(db: Knex, userId: number, name: string): Promise<boolean> {
-    const rowCount = await changeRows(
+    return (await this.unfollowAll(db, userId, [name])) > 0
+  }
+
+  /** Unfollows tags, and returns how many the user has followed. */
+  static async unfollowAll(db: Knex, userId: number, names: readonly string[]): Promise<number> {
+    return changeRows(
       db,
-      `delete from tag_followings using tags where tags.id = tag_id and user_id = ? and tags.name = ?`,
-      [userId, name],
+      `delete from tag_followings using tags where tags.id = tag_id and user_id = ? and tags.name = any(?)`,
+      [userId, [...names]],
     )
-    return rowCount > 0
   }
 
   /** A statement of its own, so that the next one sees names that another transaction has inserted in the meantime. */

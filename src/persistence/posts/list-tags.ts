@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { queryPrepared } from '../database/database.js'
+import { queryPrepared, queryRow, queryRows } from '../database/database.js'
 import { type OffsetPage, type Page, toPage } from '../sql/keyset-page.js'
 import { prefixRangeEnd } from '../sql/prefix-range.js'
 
@@ -56,4 +56,28 @@ export async function listFollowedTagNames(db: Knex, userId: number): Promise<re
     [userId],
   )
   return followedTags.map(({ name }) => name)
+}
+
+export async function countFollowedTags(db: Knex, userId: number): Promise<number> {
+  const { count } = await queryRow<{ readonly count: number }>(
+    db,
+    'select count(*)::integer as count from tag_followings where user_id = ?',
+    [userId],
+  )
+  return count
+}
+
+/** The tags among these that a user follows. */
+export async function findFollowedTags(
+  db: Knex,
+  userId: number,
+  names: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await queryRows<{ readonly name: string }>(
+    db,
+    `select tags.name from tags join tag_followings on tag_followings.tag_id = tags.id and tag_followings.user_id = ?
+     where tags.name = any(?)`,
+    [userId, [...names]],
+  )
+  return new Set(rows.map(({ name }) => name))
 }

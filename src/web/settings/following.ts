@@ -14,7 +14,7 @@ import { collectFieldErrors, type FieldErrors } from './field-errors.js'
 import { redirectWithFlash, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 
 const ASPECTS_SHOWN = 1_000
-const TAG_REFUSALS = { tag_invalid: 'tag', already_followed: 'tag' } as const
+const TAG_REFUSALS = { tag_invalid: 'tag', already_followed: 'tag', too_many_tags: 'tag' } as const
 const PERSON_REFUSALS = {
   person_not_found: 'network_id',
   own_person: 'network_id',

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { LIST_LIMITS } from '../../../src/domain/limits.js'
 import { User } from '../../../src/persistence/models/user.js'
 import { CONCURRENT_REQUESTS, countStatuses } from '../../support/assertions/concurrent-requests.js'
 import { statementsDuring } from '../../support/assertions/statement-count.js'
@@ -55,6 +56,18 @@ describe('a new aspect', () => {
     expect(answer.body).toEqual({ id: expect.any(Number), name: 'Choir', order: 5 })
     expect((await alice.get(`/aspects/${answer.body.id}`)).body).toEqual(answer.body)
     expect(await listInOrder()).toEqual([...FIRST.map((name, index) => [name, index + 1]), ['Choir', 5]])
+  })
+
+  it('is refused beyond the limit of an account', async () => {
+    const rows = Array.from({ length: LIST_LIMITS.aspects - FIRST.length }, (_, index) => ({
+      userId: alice.viewer.userId,
+      name: `Choir ${index}`,
+      position: 5 + index,
+    }))
+    await api.pod.db('aspects').insert(rows)
+    expectError(await alice.post('/aspects', { name: 'One more' }), 422)
+    await api.pod.db('aspects').where({ name: 'Choir 0' }).delete()
+    expect((await alice.post('/aspects', { name: 'One more' })).status).toBe(200)
   })
 
   it('has a unique name, regardless of case', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { LIST_LIMITS } from '../../../src/domain/limits.js'
 import { CONCURRENT_REQUESTS, countStatuses } from '../../support/assertions/concurrent-requests.js'
 import { statementsDuring } from '../../support/assertions/statement-count.js'
 import { type ApiPerson, type ApiPod, expectError, startApiPod } from '../../support/pods/api-pod.js'
@@ -57,6 +58,21 @@ describe('following a tag', () => {
     }
     for (const body of [{}, undefined, { tag: 'cats' }]) expectError(await alice.post('/tag_followings', body), 422)
     expect(await listFollowed()).toEqual([])
+  })
+
+  it('is refused beyond the limit of an account, which keeps what it follows', async () => {
+    const { db } = api.pod
+    await db.raw(`insert into tags (name) select 'many' || number from generate_series(1, ?::integer) as number`, [
+      LIST_LIMITS.followedTags,
+    ])
+    await db.raw(`insert into tag_followings (user_id, tag_id) select ?, id from tags where name like 'many%'`, [
+      alice.viewer.userId,
+    ])
+    expectError(await follow('more'), 422)
+    expectError(await follow('many1'), 409)
+    expect(await unfollow('many1')).toMatchObject({ status: 204 })
+    expect((await follow('more')).status).toBe(204)
+    expect(await listFollowed()).toHaveLength(LIST_LIMITS.followedTags)
   })
 
   it('accepts a form', async () => {
@@ -135,7 +151,7 @@ it('takes two statements to read, and three to write', async () => {
   await follow('tea')
 
   expect(await statementsDuring(() => listFollowed())).toBe(2)
-  expect(await statementsDuring(() => follow('cats'))).toBe(3)
+  expect(await statementsDuring(() => follow('cats'))).toBe(4)
   expect(await statementsDuring(() => unfollow('cats'))).toBe(2)
 })
 

@@ -10,6 +10,7 @@ import yazl from 'yazl'
 import { SCOPES } from '../../../src/domain/accounts/scopes.js'
 import { listImports } from '../../../src/domain/archives/imports.js'
 import { beginSharing } from '../../../src/domain/contacts/contacts.js'
+import { LIST_LIMITS } from '../../../src/domain/limits.js'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { setPodRule } from '../../../src/domain/moderation/pods/pod-rules.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
@@ -1365,6 +1366,24 @@ describe('the row of an import', () => {
     expect(imports).toEqual([expect.not.objectContaining({ header: expect.anything() })])
   })
 
+  it('counts all refused items, and lists the first of each reason', async () => {
+    const unreadable = Array.from({ length: IMPORT_LIMITS.listedRefusals + 600 }, () => 1)
+    const comment = commentBy(old, postBy(carl), { text: 'Later' })
+    const archive = archiveOf(old, { user: { relayables: [archivedRelayable(comment), ...unreadable] } })
+    const done = await importAll(archive)
+    const refused = { parent_missing: 1, schema: unreadable.length }
+    expect(counts(done, 'relayables')).toEqual({ imported: 0, skipped: 0, ...refused })
+    expect(await pod.rows('import_items')).toEqual([IMPORT_LIMITS.listedRefusals + 1 + 2])
+
+    await pod.db('imports').update({ retryAt: new Date(Date.now() - 1_000) })
+    await retryItems(pod, forever)
+    expect(counts((await findArchiveImport(pod.db, { id: done.id })) ?? done, 'relayables')).toEqual({
+      imported: 0,
+      skipped: 0,
+      ...refused,
+    })
+  })
+
   it('has no profile that is not valid, which is refused alone', async () => {
     const entity_data = {
       author: old.address,
@@ -1457,6 +1476,26 @@ describe('an archive is refused', () => {
     const aspects = await pod.db('aspects').where({ userId: al.userId }).pluck('name')
     expect(aspects).toHaveLength(IMPORT_LIMITS.aspects)
     await pod.db('aspects').whereIn('name', names).delete()
+  })
+
+  it('if it follows more tags than are read; tags beyond those of an account are refused alone', async () => {
+    const tags = (count: number) => Array.from({ length: count }, (_, index) => `tag${index}`)
+    const archive = (count: number) => archiveOf(old, { user: { followed_tags: tags(count) } })
+    await expect(begin(archive(IMPORT_LIMITS.marks + 1))).rejects.toMatchObject({ fault: 'too_many' })
+    const done = await importAll(archive(LIST_LIMITS.followedTags + 1))
+    expect(counts(done, 'tags')).toEqual({ imported: LIST_LIMITS.followedTags, skipped: 0, over_limit: 1 })
+    expect(await pod.rows('tag_followings')).toEqual([LIST_LIMITS.followedTags])
+  })
+
+  it('if a list occurs three times, which would begin the counts anew', async () => {
+    const twice = JSON.stringify(archiveOf(old)).replace(
+      '"followed_tags":[]',
+      '"followed_tags":["a"],"followed_tags":["b"]',
+    )
+    expect(counts(await importAll(twice), 'tags')).toEqual({ imported: 1, skipped: 0 })
+    expect(await pod.db('tags').join('tag_followings', 'tagId', 'tags.id').pluck('name')).toEqual(['b'])
+    const often = twice.replace('"followed_tags"', '"followed_tags":[],"followed_tags"')
+    await expect(begin(often)).rejects.toMatchObject({ fault: 'schema' })
   })
 
   it('if its posts name more photos than a zip may have, also in one post', async () => {

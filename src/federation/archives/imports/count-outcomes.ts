@@ -1,3 +1,4 @@
+import { TRIED_AGAIN } from '../../../persistence/archives/import-retries.js'
 import {
   IMPORT_SECTIONS,
   type ImportCounts,
@@ -5,6 +6,7 @@ import {
   type ItemOutcome,
   type SectionCounts,
 } from '../../../persistence/archives/imports.js'
+import { IMPORT_LIMITS } from '../limits.js'
 import type { SpooledArchive } from '../reading/spool-archive.js'
 
 const NO_ITEMS: SectionCounts = { found: 0, imported: 0, skipped: 0, refused: 0, by_reason: {} }
@@ -44,4 +46,22 @@ export function addOutcomes(counts: ImportCounts, outcomes: readonly ItemOutcome
     }
   }
   return sum
+}
+
+/** Separates refused items beyond the limit of their section and reason, which are only counted. Items that are tried again have a row. */
+export function separateUnlisted(
+  counts: ImportCounts,
+  outcomes: readonly ItemOutcome[],
+): { readonly listed: readonly ItemOutcome[]; readonly unlisted: readonly ItemOutcome[] } {
+  const refusals = new Map<string, number>()
+  const isListed = ({ section, reason }: ItemOutcome) => {
+    if (reason === null || TRIED_AGAIN.includes(reason)) return true
+    const key = `${section} ${reason}`
+    const before = refusals.get(key) ?? counts[section]?.by_reason[reason] ?? 0
+    refusals.set(key, before + 1)
+    return before < IMPORT_LIMITS.listedRefusals
+  }
+  const listed = outcomes.filter(isListed)
+  const kept = new Set(listed)
+  return { listed, unlisted: outcomes.filter((outcome) => !kept.has(outcome)) }
 }

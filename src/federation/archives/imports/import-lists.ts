@@ -1,7 +1,7 @@
+import { LIST_LIMITS } from '../../../domain/limits.js'
 import { newGuid } from '../../../domain/new-guid.js'
 import { normaliseTagName, requireTagName } from '../../../domain/posts/tags.js'
 import { Refusal } from '../../../domain/refusals.js'
-import { findArchivedLists } from '../../../persistence/archives/archived-account.js'
 import { type ImportChange, recordChanges } from '../../../persistence/archives/import-changes.js'
 import {
   findAuthorsOfGuids,
@@ -11,6 +11,7 @@ import {
   subscribeToPosts,
 } from '../../../persistence/archives/imported-content.js'
 import { Tag } from '../../../persistence/models/tag.js'
+import { countFollowedTags, findFollowedTags } from '../../../persistence/posts/list-tags.js'
 import { isGuid } from '../../../protocol/values.js'
 import type { SpooledItem } from '../reading/spool-archive.js'
 import {
@@ -29,10 +30,14 @@ export const tagImporter: ListImporter<ReadyItem> = {
 
   async prepare({ services, user }, items) {
     const results = new BatchResults<ReadyItem>('tags')
-    const { followedTags } = await findArchivedLists(services.db, user.userId)
-    const existingTags = new Set(followedTags)
-    for (const { position, value } of items) {
-      const name = tagNameOf(value)
+    const names = items.map(({ value }) => tagNameOf(value))
+    const existingTags = await findFollowedTags(
+      services.db,
+      user.userId,
+      names.flatMap((name) => name ?? []),
+    )
+    for (const [index, { position }] of items.entries()) {
+      const name = names[index]
       if (name === undefined) results.refuse({ position, ref: NO_REF }, 'schema')
       else if (existingTags.has(name)) results.recordPresent({ position, ref: name })
       else results.accept({ position, ref: name })
@@ -43,8 +48,11 @@ export const tagImporter: ListImporter<ReadyItem> = {
   async store({ user, importId }, transaction, ready) {
     const results = new BatchResults<ReadyItem>('tags')
     const changes: ImportChange[] = []
+    let count = await countFollowedTags(transaction, user.userId)
     for (const item of ready) {
-      if (await Tag.follow(transaction, user.userId, item.ref)) {
+      if (count >= LIST_LIMITS.followedTags) results.refuse(item, 'over_limit')
+      else if (await Tag.follow(transaction, user.userId, item.ref)) {
+        count += 1
         results.recordImported(item)
         changes.push({ kind: 'tag', name: item.ref })
       } else results.recordPresent(item)

@@ -36,7 +36,7 @@ import { readMembers } from '../reading/archive-owner.js'
 import { readItems } from '../reading/items-of-version.js'
 import { deleteSpool, isFolder, spooledBatches } from '../reading/spool-archive.js'
 import { importFolder, openPhotosOf } from './begin-import.js'
-import { addOutcomes } from './count-outcomes.js'
+import { addOutcomes, separateUnlisted } from './count-outcomes.js'
 import { listAspectsOfOthers } from './import-contacts.js'
 import type { ImportContext, MakePicture } from './import-context.js'
 import { importMarks } from './import-lists.js'
@@ -284,7 +284,9 @@ class ImportRun {
     lines: number,
     outcomes: readonly ItemOutcome[],
   ): Promise<ImportCounts> {
-    const counts = addOutcomes(this.#counts, await insertItemOutcomes(transaction, this.#import.id, outcomes))
+    const { listed, unlisted } = separateUnlisted(this.#counts, outcomes)
+    const storedOutcomes = await insertItemOutcomes(transaction, this.#import.id, listed)
+    const counts = addOutcomes(this.#counts, [...storedOutcomes, ...unlisted])
     const progress = { phase, lines, counts, fetchedBytes: this.#fetchedBytes }
     if (!(await saveImportProgress(transaction, this.#import, progress))) throw new ImportStopped()
     return counts

@@ -127,7 +127,8 @@ async function undoChanges(
     .where({ userId })
     .whereIn('personId', idsOf(changesOf('claim')))
     .delete()
-  for (const { name } of changesOf('tag')) await Tag.unfollow(transaction, userId, name)
+  const tags = changesOf('tag').map(({ name }) => name)
+  if (tags.length > 0) await Tag.unfollowAll(transaction, userId, tags)
   // An aspect that the person has used in the meantime stays.
   await transaction('aspects')
     .whereIn(

@@ -237,11 +237,14 @@ export async function* spooledBatches(folder: string, list: SpooledList, fromLin
 
 /** A list that the archive does not have is empty. */
 async function* linesOf(file: string): AsyncGenerator<string> {
-  let rest = ''
-  for await (const chunk of createReadStream(file, { encoding: 'utf8' })) {
-    const lines = (rest + chunk).split('\n')
-    rest = lines.pop() ?? ''
-    yield* lines
+  let parts: string[] = [] // of a line that is longer than a chunk; joined once
+  for await (const chunk of createReadStream(file, { encoding: 'utf8' }) as AsyncIterable<string>) {
+    const [first = '', ...lines] = chunk.split('\n')
+    parts.push(first)
+    for (const line of lines) {
+      yield parts.join('')
+      parts = [line]
+    }
   }
 }
 
@@ -257,11 +260,25 @@ interface SpoolFile {
 
 const PENDING_CHARACTERS = 262_144
 
+/** Each occurrence deletes what the list had before, so that the limits would count anew. */
+const MAX_OCCURRENCES = 2
+
+/** Lists of which each account has its own, with a row for each item. */
+const LISTS_OF_MARKS = [
+  'followed_tags',
+  'blocks',
+  'hidden_posts',
+  'muted_posts',
+] as const satisfies readonly SpooledList[]
+
 class Spool {
   readonly values = new Map<string, unknown>()
   readonly #folder: string
   readonly #files = new Map<SpooledList, SpoolFile>()
   readonly #positions = new Map<string, number>()
+  readonly #occurrences = new Map<string, number>()
+  /** Items of the whole file, also those that a repeated member has replaced. */
+  #readItems = 0
 
   constructor(folder: string) {
     this.#folder = folder
@@ -269,6 +286,9 @@ class Spool {
 
   /** A member that occurs again replaces all that is kept of the first one. */
   async begin(path: string): Promise<void> {
+    const occurrences = (this.#occurrences.get(path) ?? 0) + 1
+    this.#occurrences.set(path, occurrences)
+    if (occurrences > MAX_OCCURRENCES) throw new ArchiveError('schema', `The member ${path} occurs too often.`)
     const below = path === '' ? '' : `${path}.`
     for (const name of [...this.values.keys()]) if (name.startsWith(below)) this.values.delete(name)
     for (const [list, files] of Object.entries(LISTS)) {
@@ -297,6 +317,7 @@ class Spool {
     const list = reactions !== undefined && !isComment(value) ? reactions : comments
     const position = this.#positions.get(path) ?? 0
     this.#positions.set(path, position + 1)
+    this.#readItems += 1
     const file = await this.#file(list)
     const line = `${position}\t${JSON.stringify(value)}\n`
     file.pending += line
@@ -332,12 +353,10 @@ class Spool {
     requireMax('posts', count('posts'), IMPORT_LIMITS.posts)
     requireMax('contacts', count('contacts'), IMPORT_LIMITS.contacts)
     requireMax('aspects', count('contact_groups'), IMPORT_LIMITS.aspects)
-    let [items, photos] = [0, 0]
-    for (const each of this.#files.values()) {
-      items += each.count
-      photos += each.photos
-    }
-    requireMax('items', items, IMPORT_LIMITS.items)
+    for (const list of LISTS_OF_MARKS) requireMax(list, count(list), IMPORT_LIMITS.marks)
+    requireMax('items', this.#readItems, IMPORT_LIMITS.items)
+    let photos = 0
+    for (const each of this.#files.values()) photos += each.photos
     requireMax('photos', photos, IMPORT_LIMITS.photoEntries)
   }
 

@@ -54,7 +54,7 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
         body: Type.Object({ name }),
         response: { 200: refTo(Aspect, 'The new aspect.') },
       },
-      config: { scopes: ['contacts:modify'], refusals: invalidName },
+      config: { scopes: ['contacts:modify'], refusals: { ...invalidName, too_many_aspects: 422 } },
     },
     async (request) => presentAspect(await createAspect(request.services, request.viewer, request.body.name)),
   )

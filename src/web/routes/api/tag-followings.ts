@@ -40,7 +40,12 @@ export const tagFollowingRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: {
         scopes: ['tags:modify'],
-        refusals: { tag_invalid: { status: 422, field: 'name' }, already_followed: 409, invalid: 422 },
+        refusals: {
+          tag_invalid: { status: 422, field: 'name' },
+          already_followed: 409,
+          too_many_tags: 422,
+          invalid: 422,
+        },
       },
     },
     async (request, reply) => {
