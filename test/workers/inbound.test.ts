@@ -176,11 +176,22 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
       page: ['stored comment', 'notified comment', 'sent comment', 'delivery waiting comment'],
     })
     expect(await readTrace(pod, admin, forgedTrace)).toMatchObject([{ event: 'rejected', detail: 'InvalidSignature' }])
+    await arriveAt(pod, [remy.podId])
+    expect((await readTrace(pod, admin, trace)).slice(3)).toMatchObject([
+      { event: 'delivered', type: 'comment', count: 1, pod: hostOf(remy) },
+    ])
     const lines = recorded.lines.filter((line) => line.includes(trace))
     expect(lines.filter((line) => line.includes('inbound batch processed'))).not.toEqual([])
     expect(lines.filter((line) => line.includes('inbound message answered'))).toHaveLength(1)
     await expect(readTrace(pod, admin, newGuid())).rejects.toMatchObject({ reason: 'trace_not_found' })
   })
+
+  /** The result of the only delivery, as a worker stores it. */
+  async function arriveAt(pod: InboundPod, podIds: readonly (number | null)[]): Promise<void> {
+    const [message] = await pod.db('outbound_messages').select('id')
+    await pod.db('deliveries').delete()
+    await pod.db('message_results').insert({ messageId: message?.id, outcome: 'arrived', podIds })
+  }
 
   /** A trace as the admin API answers it, and the rows of its page. */
   async function answerAndPage(pod: InboundPod, trace: string) {

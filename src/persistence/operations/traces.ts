@@ -15,15 +15,16 @@ export interface TraceStep {
     | 'stored'
     | 'notified'
     | 'sent'
+    | 'delivered'
     | 'delivery_waiting'
     | 'delivery_given_up'
     | 'audited'
   /** The type and guid of the entity; of work that is queued its queue and job. */
   readonly type: string | null
   readonly guid: string | null
-  /** Number of notifications, or of recipients of a sent message. */
+  /** Number of notifications, of recipients of a sent message, or of pods where it has arrived. */
   readonly count: number | null
-  /** The other pod of a delivery. */
+  /** The other pod of a delivery; null if a message has arrived at several. */
   readonly pod: string | null
   /** A fault, or what a message waits for. */
   readonly detail: string | null
@@ -100,14 +101,21 @@ const STEPS_SQL = `
     union all
     select 6, created_at, 'sent', record, guid, sent_to, verb, null, null from ${rowsOfTraceSql('outbound_messages')}
     union all
-    select 7, coalesce(deliveries.died_at, deliveries.created_at),
+    select 7, max(results.at), 'delivered', outbound_messages.record, outbound_messages.guid, count(pods.id)::integer, null,
+      case count(pods.id) when 1 then min(pods.host) end, min(pods.port)
+    from ${rowsOfTraceSql('outbound_messages')}
+    join message_results as results on results.message_id = outbound_messages.id and results.outcome = 'arrived'
+    cross join lateral unnest(results.pod_ids) as pod_id join pods on pods.id = pod_id
+    group by outbound_messages.id, outbound_messages.record, outbound_messages.guid
+    union all
+    select 8, coalesce(deliveries.died_at, deliveries.created_at),
       case deliveries.state when 'dead' then 'delivery_given_up' else 'delivery_waiting' end,
       outbound_messages.record, outbound_messages.guid, deliveries.attempts::integer, deliveries.last_fault, pods.host, pods.port
     from ${rowsOfTraceSql('outbound_messages')}
     join deliveries on deliveries.message_id = outbound_messages.id
     join pods on pods.id = deliveries.pod_id
     union all
-    select 8, at, 'audited', target ->> 'type', target ->> 'guid', null, action, null, null
+    select 9, at, 'audited', target ->> 'type', target ->> 'guid', null, action, null, null
     from audit_entries where trace_id = :trace
   )
   select at, event, type, guid, count, detail, host, port from steps order by step, at, guid limit 1000`

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { readTrace } from '../../domain/operations/traces.js'
+import { Refusal } from '../../domain/refusals.js'
 import type { TraceStep } from '../../persistence/operations/traces.js'
 import { html, type Markup } from '../pages/markup.js'
 import { sendConsolePage } from './console-page.js'
@@ -14,6 +15,7 @@ const WORDS: Readonly<Record<TraceStep['event'], string>> = {
   stored: 'stored',
   notified: 'notified',
   sent: 'sent',
+  delivered: 'delivered',
   delivery_waiting: 'delivery waiting',
   delivery_given_up: 'delivery given up',
   audited: 'in the audit log',
@@ -25,7 +27,10 @@ export const traceRoutes: FastifyPluginAsync = async (app) => {
 
   app.get('/admin/traces/:id', { config, schema: { hide: true } }, async (request, reply) => {
     const { id } = request.params as { readonly id: string } // part of the route
-    const steps = await readTrace(request.services, request.console.actor, id).catch(() => [])
+    const steps = await readTrace(request.services, request.console.actor, id).catch((error) => {
+      if (error instanceof Refusal) return []
+      throw error
+    })
     return sendConsolePage(request, reply, {
       title: `Request: ${steps.length === 0 ? 'nothing is stored' : formatCount(steps.length)}`,
       ...(steps.length === 0 && { status: 404 }),

@@ -101,12 +101,18 @@ export const TraceStepSchema = Type.Object(
     at: Timestamp,
     event: Type.Enum([
       ...(['rejected', 'waiting', 'queued', 'given_up', 'stored', 'notified'] as const),
-      ...(['sent', 'delivery_waiting', 'delivery_given_up', 'audited'] as const),
+      ...(['sent', 'delivered', 'delivery_waiting', 'delivery_given_up', 'audited'] as const),
     ]),
     type: nullable(Type.String({ description: 'Of the entity; of queued work its queue and job.' })),
     guid: nullable(Type.String()),
-    count: nullable(Type.Integer({ description: 'Notifications, recipients of a sent message, or attempts.' })),
-    pod: nullable(Type.String({ description: 'Of a delivery: the other pod.' })),
+    count: nullable(
+      Type.Integer({
+        description: 'Notifications, recipients of a sent message, pods where it has arrived, or attempts.',
+      }),
+    ),
+    pod: nullable(
+      Type.String({ description: 'Of a delivery: the other pod. Null if the message has arrived at several.' }),
+    ),
     detail: nullable(Type.String({ description: 'A fault, an action, or what a message waits for.' })),
   },
   { $id: 'TraceStep', description: 'A row that belongs to a request.' },
