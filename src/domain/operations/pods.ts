@@ -60,11 +60,17 @@ export async function listPods(
 /** Finds a known pod by its host, with the port if it is not 443. */
 export async function findPod({ db }: Pick<Services, 'db'>, actor: Actor, name: string): Promise<KnownPod> {
   requirePower(actor, 'moderation')
-  const [, host, digits = '443'] = /^([^/?#\s]{1,255}?)(?::([0-9]{1,5}))?$/.exec(name) ?? []
-  const hostPort = { host: host?.toLowerCase() ?? '', port: Number(digits) }
-  const [pod] = hostPort.port > 65_535 ? [] : await listKnownPods(db, { hostPort, maxCounted: MAX_COUNTED })
+  const hostPort = readHostPort(name)
+  const [pod] = hostPort === undefined ? [] : await listKnownPods(db, { hostPort, maxCounted: MAX_COUNTED })
   if (pod === undefined) throw new Refusal('pod_not_found', 'No pod at this host is known.')
   return pod
+}
+
+/** Reads the host of a pod, with the port if it is not 443. Undefined: it is none. */
+export function readHostPort(name: string): { readonly host: string; readonly port: number } | undefined {
+  const [, host, digits = '443'] = /^([^/?#\s]{1,255}?)(?::([0-9]{1,5}))?$/.exec(name) ?? []
+  const port = Number(digits)
+  return host === undefined || port > 65_535 ? undefined : { host: host.toLowerCase(), port }
 }
 
 /** Finds a known pod with all that its page shows. */
@@ -134,24 +140,33 @@ export async function resumePod(
   })
 }
 
-/** Changes what this pod does with another one, with an audit entry. The caller has made sure that it is confirmed. */
+/**
+ * Changes what this pod does with another one, with an audit entry. The caller has made sure that it is confirmed. Returns whether there
+ * was a change; a pod without failures is awake already.
+ */
 export async function changePod(
   services: ModerationServices,
   actor: Actor,
   action: PodAction,
   { id, host, port, ...options }: PodHost & { readonly id: number; readonly reason?: string | undefined },
-): Promise<void> {
+): Promise<boolean> {
   if (action === 'block') {
     await blockHost(services, actor, { host, port }, { ...options, isConfirmed: true })
-    return
+    return true
   }
-  if (action === 'unblock') return void (await unblockHost(services, actor, { host, port }, options))
+  if (action === 'unblock') {
+    await unblockHost(services, actor, { host, port }, options)
+    return true
+  }
   const auditFields = requirePodChange(actor, { host, port }, options)
-  await recordOperatorChange(services, actor, { action: `pod.${action}`, ...auditFields }, async (transaction) => {
-    await (action === 'wake' ? wakePod(services, transaction, id) : putPodToSleep(transaction, id))
+  const change = { action: `pod.${action}`, ...auditFields }
+  const hasChanged = await recordOperatorChange(services, actor, change, async (transaction) => {
+    if (action === 'wake') return (await wakePod(services, transaction, id)) ? {} : undefined
+    await putPodToSleep(transaction, id)
     return {}
   })
   if (action === 'sleep') await giveUpDeliveriesInBatches(services.db)
+  return hasChanged
 }
 
 /**
@@ -165,13 +180,20 @@ async function putPodToSleep(transaction: Knex.Transaction, podId: number): Prom
     .patch({ offlineSince, asleepAt: raw('now()'), checkWanted: false })
 }
 
-/** Clears the failures of a pod, revives deliveries that it lost while asleep, and enqueues due deliveries after the commit. */
+/**
+ * Clears the failures of a pod, revives deliveries that it lost while asleep, and enqueues due deliveries after the commit. Returns
+ * whether there were such failures or deliveries.
+ */
 async function wakePod(
   services: Pick<Services, 'jobs' | 'log'>,
   transaction: Knex.Transaction,
   podId: number,
-): Promise<void> {
-  await RemotePod.query(transaction).findById(podId).patch({ offlineSince: null, failures: 0, nextTryAt: null })
-  await reviveDeliveriesOfPods(transaction, [podId], 'pod_asleep')
+): Promise<boolean> {
+  const failedPods = await RemotePod.query(transaction)
+    .findById(podId)
+    .whereRaw('(offline_since is not null or failures > 0 or next_try_at is not null)')
+    .patch({ offlineSince: null, failures: 0, nextTryAt: null })
+  const revivedDeliveries = await reviveDeliveriesOfPods(transaction, [podId], 'pod_asleep')
   startDeliveriesAfterCommit(services, transaction, [{ podId, isProven: false }])
+  return failedPods + revivedDeliveries > 0
 }

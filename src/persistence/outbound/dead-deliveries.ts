@@ -207,9 +207,10 @@ export async function reviveDeliveriesOfPods(
   db: Knex,
   podIds: readonly number[],
   fault: 'pod_asleep' | 'pod_blocked',
-): Promise<void> {
-  if (podIds.length === 0) return
-  await db.raw(
+): Promise<number> {
+  if (podIds.length === 0) return 0
+  return changeRows(
+    db,
     `update deliveries set state = 'waiting', died_at = null, due_at = ${NOW_SQL}
      where pod_id = any(?) and state = 'dead' and last_fault = ? and not ${DELIVERY_IS_EXPIRED_SQL}`,
     [[...podIds], fault],

@@ -12,6 +12,10 @@ export interface ConditionalObject {
   readonly table: string
   /** The column whose value is the last parameter of the path. */
   readonly column: string
+  /** The columns and values of the row, if the parameter is not the value of one column. */
+  readonly keysOf?: (key: string) => Readonly<Record<string, string | number>> | undefined
+  /** The part of the representation that an `If-Match` covers, if others change by themselves. */
+  readonly versionOf?: (representation: object) => unknown
   /** Reads in the transaction of the change, without effects. */
   readonly read: (request: FastifyRequest, transaction: Knex.Transaction, key: string) => Promise<object>
 }
@@ -52,8 +56,9 @@ export function addConditionalWrites(app: FastifyInstance, objects: ConditionalO
 
   app.addHook('preSerialization', async (request, reply, payload) => {
     const { routeOptions } = request
-    const isObject = objects[pathBelow(app, routeOptions.url)] !== undefined
-    if (isObject && isReadMethod(request.method) && reply.statusCode === 200) reply.header('etag', tagOf(payload))
+    const object = objects[pathBelow(app, routeOptions.url)]
+    if (object !== undefined && isReadMethod(request.method) && reply.statusCode === 200)
+      reply.header('etag', tagOf(object, Object(payload)))
     return payload
   })
 
@@ -61,18 +66,19 @@ export function addConditionalWrites(app: FastifyInstance, objects: ConditionalO
     const requestedTag = request.headers['if-match']
     const found = findObject(objects, pathBelow(app, request.routeOptions.url))
     if (requestedTag === undefined || isReadMethod(request.method) || found === undefined) return
-    const { table, column, read } = found.object
+    const { table, column, read, keysOf } = found.object
     const key = found.keyIn(request)
     const precondition: Precondition = {
       isMet: false,
       refusal: changedMeanwhile,
       async lock(transaction) {
-        await transaction(table).where(column, key).select('id').forNoKeyUpdate()
+        const keys = keysOf === undefined ? { [column]: key } : keysOf(key)
+        if (keys !== undefined) await transaction(table).where(keys).select('id').forNoKeyUpdate()
       },
       async isUnchanged(transaction) {
         // The use case reports a missing object.
         const current = await read(request, transaction, key).catch(() => undefined)
-        return current === undefined || namesTag(requestedTag, tagOf(current))
+        return current === undefined || namesVersion(found.object, requestedTag, current)
       },
     }
     request.services = withRequestContext(request.services, { precondition })
@@ -88,7 +94,23 @@ function findObject<Found extends RequiredObject>(objects: Readonly<Record<strin
   return { object, keyIn: ({ params }: FastifyRequest) => String(Reflect.get(Object(params), parameter)) }
 }
 
-const tagOf = (object: unknown) => buildWeakTag(JSON.stringify(object))
+type Versioned = Pick<ConditionalObject, 'versionOf'>
+
+/** The tag of a representation; after a dot that of its version, if this is a part of it. */
+function tagOf({ versionOf }: Versioned, representation: object): string {
+  const tag = buildWeakTag(JSON.stringify(representation))
+  return versionOf === undefined ? tag : tag.replace(/"$/, `.${versionTagOf(versionOf(representation))}"`)
+}
+
+function namesVersion({ versionOf }: Versioned, header: string, representation: object): boolean {
+  if (versionOf === undefined) return namesTag(header, tagOf({}, representation))
+  const versions = header.replaceAll(/"[^".]*\./g, '"')
+  return namesTag(versions, `"${versionTagOf(versionOf(representation))}"`)
+}
+
+function versionTagOf(version: unknown): string {
+  return buildWeakTag(JSON.stringify(version)).slice(3, -1)
+}
 
 function pathBelow({ prefix }: FastifyInstance, url = ''): string {
   return url.slice(prefix.length)

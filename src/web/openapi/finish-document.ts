@@ -46,12 +46,19 @@ interface Operation {
   operationId?: string
   tags?: string[]
   description?: string
-  parameters?: { in: string; name: string; example?: unknown; required?: boolean }[]
+  parameters?: {
+    in: string
+    name: string
+    example?: unknown
+    required?: boolean
+    description?: string
+    schema?: object
+  }[]
   requestBody?: { content: Record<string, { example?: unknown }> }
   responses?: Record<string, { headers?: Record<string, object> }>
 }
 
-/** Adds response headers, examples, and operation ids for the PUT aliases of PATCH. */
+/** Adds headers of requests and responses, examples, and operation ids for the PUT aliases of PATCH. */
 export const finishDocument: SwaggerTransformObject = (document) => {
   if (!('openapiObject' in document)) return document.swaggerObject
   const paths = (document.openapiObject.paths ?? {}) as Record<string, Record<string, Operation>>
@@ -59,6 +66,7 @@ export const finishDocument: SwaggerTransformObject = (document) => {
     nameAlias(path)
     for (const [method, operation] of Object.entries(path)) {
       addHeaders(method, operation)
+      addPrecondition(operation)
       addExample(operation)
     }
   }
@@ -79,6 +87,21 @@ function addHeaders(method: string, operation: Operation): void {
     response.headers = Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
   }
 }
+
+/** Every call that may be refused with 412 compares this header. */
+function addPrecondition(operation: Operation): void {
+  if (operation.responses?.['412'] === undefined) return
+  const isKnown = operation.parameters?.some(({ name }) => name === PRECONDITION.name)
+  if (!isKnown) operation.parameters = [...(operation.parameters ?? []), { ...PRECONDITION }]
+}
+
+const PRECONDITION = {
+  in: 'header',
+  name: 'If-Match',
+  required: false,
+  description: 'The `ETag` of the object, as its GET has answered it: 412 if the object was changed in the meantime.',
+  schema: { type: 'string' },
+} as const
 
 function headersOf(method: string, { parameters = [], tags = [] }: Operation, status: string): HeaderName[] {
   const isSuccess = status.startsWith('2')

@@ -359,6 +359,27 @@ describe('pods', () => {
     expect((await adm.get('/audit?action=pod.pause&action=pod.resume')).body).toHaveLength(2)
   })
 
+  it('are changed with the version of their page although deliveries are added meanwhile, and not after a decision', async () => {
+    const adm = await makeStaff(api, 'adm', 'admin')
+    const podId = await podAt('busy.example', { port: 8443 })
+    const path = '/pods/busy.example:8443'
+    const change = (action: string, tag: string) =>
+      api.call({
+        ...{ method: 'POST', path: `/api/admin/v1${path}/${action}`, token: adm.token, body: { reason } },
+        headers: { 'if-match': tag },
+      })
+    const tagNow = async () => String((await mod.get(path)).headers['etag'])
+    const tag = await tagNow()
+    await delivery(podId)
+    expect(await tagNow()).not.toBe(tag)
+
+    expect((await change('pause', tag)).status).toBe(200)
+    expect((await change('resume', tag)).body).toMatchObject({ code: 412, reason: 'changed_meanwhile' })
+    const now = await tagNow()
+    const both = await Promise.all(['resume', 'resume'].map((action) => change(action, now)))
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 412])
+  })
+
   it('are woken and probed by admins, with one probe in ten seconds and none of a blocked pod', async () => {
     const adm = await makeStaff(api, 'adm', 'admin')
     await podAt('probed.example', {
@@ -376,6 +397,7 @@ describe('pods', () => {
       failures: 0,
       next_try_at: null,
     })
+    expect((await post('wake', { reason })).body).toMatchObject({ changed: false })
     expect((await adm.get('/audit?action=pod.wake')).body).toHaveLength(1)
 
     expect((await mod.post('/pods/probed.example/probe', {})).status).toBe(403)

@@ -75,8 +75,19 @@ it('the API description names the OpenID Connect discovery, the headers of respo
   )
 })
 
+it('the API description names If-Match for each call that may be refused with 412, and for no other', async () => {
+  const { paths } = (await describeApi()) as Description // made of nothing but this
+
+  const calls = Object.values(paths).flatMap((path) => Object.values(path))
+  const conditional = calls.filter(({ responses }) => responses['412'] !== undefined)
+  const named = calls.filter(({ parameters = [] }) => parameters.filter(({ name }) => name === 'If-Match').length === 1)
+  expect(conditional.length).toBeGreaterThan(30)
+  expect(named).toEqual(conditional)
+})
+
 interface Operation {
   readonly operationId: string
+  readonly parameters?: readonly { readonly name: string }[]
   readonly tags: readonly string[]
   readonly responses: Readonly<Record<string, { readonly headers?: object; readonly content?: object }>>
 }

@@ -12,7 +12,7 @@ import { readRule } from '../../../domain/moderation/pods/pod-rules.js'
 import { readContent } from '../../../domain/moderation/read-content.js'
 import { readInvitationRecord } from '../../../domain/moderation/sign-ups/invitations.js'
 import { requireNetworkRule } from '../../../domain/moderation/sign-ups/network-rules.js'
-import { readPod } from '../../../domain/operations/pods.js'
+import { readHostPort, readPod } from '../../../domain/operations/pods.js'
 import { QUEUES } from '../../../jobs/queues/queue-names.js'
 import { type Services, withTransaction } from '../../../services/services.js'
 import type {
@@ -54,6 +54,8 @@ export const CONDITIONAL_OBJECTS: ConditionalObjects = {
   '/pods/:host': {
     table: 'pods',
     column: 'host',
+    keysOf: readHostPort,
+    versionOf: versionOfPod,
     read: async (request, transaction, host) => {
       const [services, actor] = await readArguments(request, transaction)
       return presentPod(await readPod(services, actor, host), services.now())
@@ -98,6 +100,12 @@ export const REQUIRED_OBJECTS: RequiredObjects = {
       await readImportWithoutRows(services, await getRequestActor(request, 'administration'), Number(id))
     },
   },
+}
+
+/** Counts, failures and probes change by themselves; decisions are about the rest. */
+function versionOfPod(pod: Partial<ReturnType<typeof presentPod>>): unknown {
+  const { host, blocked_at: blockedAt, limited_at: limitedAt, paused_until: pausedUntil, rules } = pod
+  return [host, blockedAt, limitedAt, pausedUntil, pod.state === 'asleep', rules]
 }
 
 function networkRule(table: 'mail_rules' | 'ip_rules'): RequiredObject {

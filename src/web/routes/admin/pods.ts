@@ -137,10 +137,8 @@ const ACTIONS: Readonly<Record<string, PodActionRoute>> = {
     summary: 'Wake a pod',
     description: 'Forgets its failures; what is due, and what was given up in the last 14 days, is sent now.',
     canEnd: false,
-    async run(services, actor, { id, host, port }, { reason }) {
-      await changePod(services, actor, 'wake', { id, host, port, reason })
-      return true
-    },
+    run: (services, actor, { id, host, port }, { reason }) =>
+      changePod(services, actor, 'wake', { id, host, port, reason }),
   },
 }
 
