@@ -112,7 +112,7 @@ async function list(options: OutputOptions): Promise<void> {
   print(
     options,
     queues.map(presentQueue),
-    table([['queue', 'state', 'waiting', 'running', 'delayed', 'dead', 'a minute', 'workers'], ...rows]),
+    table([['queue', 'state', 'waiting', 'running', 'delayed', 'failed', 'a minute', 'workers'], ...rows]),
   )
 }
 

@@ -73,7 +73,7 @@ export async function findBackgroundTask(db: Knex, id: number): Promise<Backgrou
 export async function listUnfinishedTasks(db: Knex, kinds: readonly string[]): Promise<readonly BackgroundTask[]> {
   return db('operations')
     .whereIn('kind', [...kinds])
-    .whereIn('state', ['queued', 'running'])
+    .whereIn('state', ['queued', 'running', 'failed'])
     .orderBy('id')
     .limit(UNFINISHED_SHOWN)
 }

@@ -7,7 +7,7 @@ interface Series {
 
 export interface LineChart {
   readonly title: string
-  /** Unit of the values, for the text alternative. */
+  /** Unit of the values, for the key. */
   readonly unit: string
   readonly times: readonly Date[]
   /** One or two. */
@@ -19,11 +19,14 @@ const HEIGHT = 120
 const BASE = 100
 const TOP = 14
 
-/** A chart of the last day as inline SVG; its figures are also in a table for readers who do not see it. */
+/** A chart of the last day as inline SVG. Its key below has the latest and the highest value of each line, also for readers who do not see it. */
 export function lineChart({ title, unit, times, series }: LineChart): Markup {
   const values = series.flatMap((one) => one.values.filter((value) => value !== null))
   const highest = Math.max(0, ...values)
-  const summary = series.map(({ name, values: own }) => `${name}: ${describe(own, unit)}`).join('. ')
+  const key = series.map(
+    ({ name, values: own }, index) =>
+      html`<span class="key${index > 0 && ' second'}" aria-hidden="true"></span>${name}: ${describe(own, unit)}. `,
+  )
   const lines = series.map(({ values: own }, index) => {
     const isFirst = index === 0
     const areaPath = isFirst && html`<path class="area" d="${areaData(own, highest)}"/>`
@@ -31,12 +34,12 @@ export function lineChart({ title, unit, times, series }: LineChart): Markup {
   })
   const bottom = HEIGHT - 5
   return html`<figure class="chart card"><figcaption>${title} <span class="soft small">(${unit})</span></figcaption>
-<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${title}. ${summary}.">
+<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${title}">
 <path class="axis" d="M0 ${BASE}H${WIDTH}M0 ${TOP}H${WIDTH}"/>
 ${lines}
 <text x="0" y="${TOP - 4}">${formatValue(highest)}</text><text x="0" y="${bottom}">${clock(times[0])}</text><text x="${WIDTH}" y="${bottom}" text-anchor="end">${clock(times.at(-1))} UTC</text>
 </svg>
-<p class="soft small">${summary}.</p></figure>`
+<p class="soft small">${key}</p></figure>`
 }
 
 /** Gaps: null. A value without neighbours is a short line, which would be invisible as a point. */

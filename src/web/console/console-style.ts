@@ -84,7 +84,9 @@ const OWN_STYLE = `
 .chart figcaption { font-weight: 600 }
 .chart .line { fill: none; stroke: var(--link); stroke-width: 2; vector-effect: non-scaling-stroke }
 .chart .area { fill: var(--link); fill-opacity: .14 }
-.chart .second { stroke: var(--warn); stroke-dasharray: 5 3 }
+.chart .line.second { stroke: var(--warn); stroke-dasharray: 5 3 }
+.chart .key { display: inline-block; width: 1.5rem; margin-inline-end: .4rem; vertical-align: middle; border-top: 2px solid var(--link) }
+.chart .key.second { border-top: 2px dashed var(--warn) }
 .chart .axis { stroke: var(--line); stroke-width: 1; vector-effect: non-scaling-stroke }
 .chart text { fill: var(--soft); font-size: 12px }
 .evidence { margin-top: .75rem; padding: .75rem .9rem; border: 1px solid var(--line); border-radius: .5rem; white-space: pre-wrap; overflow-wrap: anywhere;

@@ -166,10 +166,15 @@ function moreFilters({ entity, since, until }: Selection, groupBy: DeadLetterGro
   const groups = [['', 'fault and pod'], ...DEAD_LETTER_GROUPS.map((name) => [name, name] as const)] as const
   return [
     moreText('Entity', 'entity', entity),
-    moreText('Given up from', 'since', since, { type: 'date' }),
-    moreText('Given up before', 'until', until, { type: 'date' }),
+    timeText('Given up from', 'since', since),
+    timeText('Given up before', 'until', until),
     { value: groupBy, field: select('Count by', 'group_by', groups, groupBy) },
   ]
+}
+
+/** A day, or a time of a link to one hour: browsers blank it in a date input. */
+function timeText(label: string, name: string, value: string | undefined) {
+  return moreText(label, name, value, /^\d{4}-\d\d-\d\d$|^$/.test(value ?? '') ? { type: 'date' } : {})
 }
 
 function wordsOfTask({ kind, reason }: BackgroundTask): Markup {

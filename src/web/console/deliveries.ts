@@ -34,14 +34,14 @@ export const deliveryRoutes: FastifyPluginAsync = async (app) => {
 
 function reportCard({ verb, writtenAt, sentTo, arrived, missing, arrivedAt, skipped }: DeliveryReport): Markup {
   const arrivals = {
-    caption: `Where it has arrived, ${ARRIVED_SHOWN} at most`,
+    caption: `Where the ${verb} has arrived, ${ARRIVED_SHOWN} at most`,
     columns: [{ title: 'Pod' }, { title: 'Arrived' }],
     rows: arrivedAt
       .slice(0, ARRIVED_SHOWN)
       .map(({ at, ...hostPort }) => [linkToPod(hostPort), formatTime(new Date(at))]),
   }
   const table = {
-    caption: `What has not arrived, ${MISSING_SHOWN} at most`,
+    caption: `Where the ${verb} has not arrived, ${MISSING_SHOWN} at most`,
     columns: [
       { title: 'Pod' },
       { title: 'State' },

@@ -10,7 +10,7 @@ import { actionForm, filterForm, reasonField, select, textField } from './form-p
 import { cursorNavigation } from './pager.js'
 import { formatBytes, formatCount, formatMilliseconds, formatRate, formatSeconds, formatTime } from './quantities.js'
 import { dataTable, detailList, listCard, stateBadge } from './tables.js'
-import { operationProgress, workFailed } from './task-progress.js'
+import { operationProgress } from './task-progress.js'
 import { traceLink } from './traces.js'
 
 const PAUSES = [
@@ -54,7 +54,7 @@ export function queueState({ state }: QueueOverview): Markup {
 
 function progressOf(discarding: BackgroundTask): Markup {
   const words = ({ reason }: BackgroundTask) => html`Discarding of jobs: <bdi>${reason}</bdi>`
-  return html`${discarding.state === 'failed' && workFailed()}${operationProgress([discarding], words)}`
+  return html`${operationProgress([discarding], words)}`
 }
 
 /** Changes with each request of an operator. */
@@ -77,7 +77,10 @@ export function queueDetails(queue: QueueOverview): Markup {
     ['Oldest', formatSeconds(queue.oldestSeconds)],
     ['Running', formatCount(queue.active)],
     ['Delayed', formatCount(queue.delayed)],
-    ['Dead', html`<a href="/admin/dead-letters?queue=${queue.name}">${formatCount(queue.failed)}</a>`],
+    [
+      'Failed',
+      html`<a href="/admin/queues/${queue.name}?state=failed">${formatCount(queue.failed)}</a>, see also <a href="/admin/dead-letters?queue=${queue.name}">dead letters</a>`,
+    ],
     ['Workers', formatCount(queue.workers)],
   ])
 }

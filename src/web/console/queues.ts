@@ -24,7 +24,7 @@ import { html, type Markup } from '../pages/markup.js'
 import type { InboundEndpoint } from '../routes/federation/inbound-endpoint.js'
 import { queryText } from '../schemas/query-text.js'
 import { RequestFault } from '../server/request-faults.js'
-import { addFormAction, type CurrentState, pathWithParameters, showAfterChange } from './actions.js'
+import { addFormAction, type CurrentState, pathWithParameters, ShowPage, showAfterChange } from './actions.js'
 import { lineChart } from './charts.js'
 import { sendConsolePage } from './console-page.js'
 import { formatCount, formatMilliseconds, formatRate, formatSeconds, formatTime } from './quantities.js'
@@ -143,8 +143,8 @@ function addQueueActions(app: FastifyInstance): void {
       }</p>`
     },
     run: async (request, confirm) => {
-      const { task } = await discardJobs(...queueArguments(request), { ...changeIn(request), confirm })
-      return showAfterChange(common.page(request), task)
+      const { count, task } = await discardJobs(...queueArguments(request), { ...changeIn(request), confirm })
+      return count === 0 ? new ShowPage(common.page(request), 'no_jobs') : showAfterChange(common.page(request), task)
     },
   })
   addFormAction(app, {
@@ -152,9 +152,10 @@ function addQueueActions(app: FastifyInstance): void {
     path: '/admin/queues/:name/promote',
     title: 'Promote the jobs',
     flash: 'promoted',
-    run: (request) => {
+    run: async (request) => {
       const only = { name: textIn(request, 'name'), pod: textIn(request, 'pod') }
-      return promoteJobs(...queueArguments(request), { ...changeIn(request), ...only })
+      const count = await promoteJobs(...queueArguments(request), { ...changeIn(request), ...only })
+      return count === 0 ? new ShowPage(common.page(request), 'no_jobs') : undefined
     },
   })
 }
@@ -210,7 +211,7 @@ function queueTable(queues: readonly QueueOverview[]): Markup {
     columns: [
       { title: 'Queue' },
       { title: 'State' },
-      ...['Waiting', 'Running', 'Delayed', 'Dead'].map((title) => ({ title, kind: 'number' as const })),
+      ...['Waiting', 'Running', 'Delayed', 'Failed'].map((title) => ({ title, kind: 'number' as const })),
       { title: 'Oldest', kind: 'number' },
       ...['A minute', '15 min', '1 h'].map((title) => ({ title, kind: 'number' as const })),
       { title: 'Wait, half / 95 %', kind: 'number' },
@@ -223,7 +224,7 @@ function queueTable(queues: readonly QueueOverview[]): Markup {
       ...[queue.waiting, queue.active, queue.delayed].map(formatCount),
       queue.failed === 0
         ? '0'
-        : html`<a href="/admin/dead-letters?queue=${queue.name}">${formatCount(queue.failed)}</a>`,
+        : html`<a href="/admin/queues/${queue.name}?state=failed">${formatCount(queue.failed)}</a>`,
       formatSeconds(queue.oldestSeconds),
       ...[queue.perMinute.minute, queue.perMinute.quarter, queue.perMinute.hour].map(formatRate),
       medianAndP95(queue.wait),

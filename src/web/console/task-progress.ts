@@ -3,7 +3,7 @@ import { html, type Markup } from '../pages/markup.js'
 import { formatCount, formatTime } from './quantities.js'
 import { dataTable } from './tables.js'
 
-/** The progress of work in the background; nothing without such work. */
+/** The progress of work in the background, also of failed work; nothing without such work. */
 export function operationProgress(
   operations: readonly BackgroundTask[],
   wordsOf: (task: BackgroundTask) => Markup | string,
@@ -23,13 +23,19 @@ export function operationProgress(
       formatCount(task.done + task.skipped),
       formatCount(task.total),
       formatTime(task.createdAt),
-      task.state === 'queued' ? 'waits for a worker' : formatTime(task.changedAt),
+      progressText(task),
     ]),
   })
-  return html`<section class="card">${table}</section>\n`
+  const hasFailed = operations.some(({ state }) => state === 'failed')
+  return html`${hasFailed && workFailed()}<section class="card">${table}</section>\n`
+}
+
+function progressText({ state, changedAt }: BackgroundTask): Markup | string {
+  if (state === 'queued') return 'waits for a worker'
+  return state === 'failed' ? html`failed, ${formatTime(changedAt)}` : formatTime(changedAt)
 }
 
 /** Says that work in the background was given up, and how it continues. */
-export function workFailed(): Markup {
+function workFailed(): Markup {
   return html`<p class="alert" role="alert">The work has failed. Replay its job <code>run-operation</code> in the <a href="/admin/dead-letters">dead letters</a>.</p>`
 }

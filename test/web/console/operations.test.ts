@@ -183,7 +183,21 @@ describe('dead letters', () => {
     const { body } = await adm.visit('/admin/dead-letters?group_by=hour')
     const [, query = ''] = /href="\/admin\/dead-letters\?(since=[^"]+)"/.exec(body) ?? []
     expect(body).not.toContain('by fault')
-    expect((await adm.visit(`/admin/dead-letters?${query.replaceAll('&#38;', '&')}`)).body).toContain('Dead letters: 1')
+    const hour = (await adm.visit(`/admin/dead-letters?${query.replaceAll('&#38;', '&')}`)).body
+    expect(hour).toContain('Dead letters: 1')
+    // A date input shows no time, and the next search would lose it.
+    expect(hour).not.toMatch(/<input[^>]*type="date"/)
+  })
+
+  it('show work on them in the background also after it has failed', async () => {
+    await console.pod.db('operations').insert({
+      ...{ kind: 'dead_letters.replay', target: 'gone', state: 'failed', actor: JSON.stringify({ name: 'adm' }) },
+      ...{ reason: 'after the outage', total: 2_000 },
+    })
+    const { body } = await adm.visit('/admin/dead-letters')
+    expect(body).toContain('<bdi>after the outage</bdi>')
+    expect(body).toContain('The work has failed.')
+    await console.pod.db('operations').delete()
   })
 
   it.each(['queue=none', 'since=yesterday'])('are not listed with %s', async (query) => {
@@ -198,6 +212,46 @@ describe('dead letters', () => {
     await adm.submit({ queue: '', reason: 'a test' }, '/admin/dead-letters/replay')
     expect(adm.page.statusCode).toBe(422)
     expect(await failures()).toEqual([expect.any(Date)])
+  })
+})
+
+it('a chart has a key that says which line is which, and its figures once', async () => {
+  adm = await console.signedIn('adm')
+  const { body } = await adm.visit('/admin/queues')
+  expect(body).toContain('<span class="key" aria-hidden="true"></span>Delivered: ')
+  expect(body).toContain('<span class="key second" aria-hidden="true"></span>Failed: ')
+  expect(body).toContain('role="img" aria-label="Delivery attempts">')
+})
+
+describe('rejected messages', () => {
+  it('have a form for a release only if a filter rejected them, and say when nothing was changed', async () => {
+    adm = await console.signedIn('adm')
+    const row = { receivedAt: new Date(), host: 'q.example', payload: '<xml/>', bytes: 6 }
+    await console.pod.db('quarantine').insert([
+      { ...row, fault: 'Filtered', isWhole: false, digest: 'one' },
+      { ...row, fault: 'InvalidSignature', isWhole: true, digest: 'two' },
+    ])
+    const formsOf = async (query: string) =>
+      (await adm.visit(`/admin/quarantine?${query}`)).body.includes('action="/admin/quarantine/release"')
+    expect([await formsOf('fault=InvalidSignature'), await formsOf('host=q.example')]).toEqual([false, true])
+
+    expect(await formsOf('fault=Filtered')).toBe(true)
+    await adm.submit({ reason: 'a test' }, '/admin/quarantine/replay')
+    expect(adm.page.body).toContain('No message was changed.')
+    await console.pod.db('quarantine').delete()
+  })
+})
+
+describe('a trace', () => {
+  it('is not missing because the database does not answer', async () => {
+    adm = await console.signedIn('adm')
+    expect((await adm.visit(`/admin/traces/${randomUUID()}`)).statusCode).toBe(404)
+    await console.pod.db.raw('alter table quarantine rename to quarantine_away')
+    try {
+      expect((await adm.visit(`/admin/traces/${randomUUID()}`)).statusCode).toBe(500)
+    } finally {
+      await console.pod.db.raw('alter table quarantine_away rename to quarantine')
+    }
   })
 })
 
@@ -226,6 +280,7 @@ describe('the page of a queue', () => {
 
     await adm.visit('/admin/queues/fetch')
     await adm.submit({ reason: 'a test', name: 'fetch-entity' }, '/admin/queues/fetch/promote')
+    expect(adm.page.body).toContain('No job was changed')
     expect(await delayed()).toBe(2)
     await adm.visit('/admin/queues/fetch')
     await adm.submit({ reason: 'a test', pod: 'One.example' }, '/admin/queues/fetch/promote')

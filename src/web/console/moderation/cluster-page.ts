@@ -8,7 +8,7 @@ import { embeddedFields } from '../embedded-fields.js'
 import { actionForm, buildChoices, checkbox, hiddenField, reasonField, select } from '../form-parts.js'
 import { formatCount, formatTime } from '../quantities.js'
 import { detailList, listCard, stateBadge } from '../tables.js'
-import { operationProgress, workFailed } from '../task-progress.js'
+import { operationProgress } from '../task-progress.js'
 
 export const CLEAN_AUTHORS = ['none', 'silence', 'block', 'lock'] as const
 export const CLEAN_PODS = ['none', 'limited', 'blocked'] as const
@@ -58,8 +58,7 @@ const IN_PROGRESS = {
 
 function progressOf({ state, task }: ClusterDetails): Markup | '' {
   if (state !== 'cleaning' && state !== 'restoring') return ''
-  return html`<section class="card"><p role="status">${IN_PROGRESS[state]} Reload the page for the progress.</p>
-${task?.state === 'failed' && workFailed()}</section>
+  return html`<section class="card"><p role="status">${IN_PROGRESS[state]} Reload the page for the progress.</p></section>
 ${task !== undefined && operationProgress([task], ({ reason }) => html`<bdi>${reason}</bdi>`)}`
 }
 

@@ -7,7 +7,7 @@ import type { ConsolePage } from '../console-page.js'
 import { actionForm, reasonField, textField } from '../form-parts.js'
 import { formatCount, formatTime } from '../quantities.js'
 import { detailList, listCard, stateBadge } from '../tables.js'
-import { operationProgress, workFailed } from '../task-progress.js'
+import { operationProgress } from '../task-progress.js'
 import { changeFilterForm } from './filter-form.js'
 
 const STATE_COLOURS = { trial: 'warn', active: 'good', off: 'neutral' } as const
@@ -39,7 +39,7 @@ export function filterPage(request: FastifyRequest, filter: FilterDetails): Cons
 
 function progressOf({ task }: FilterDetails): Markup | '' {
   if (task === undefined) return ''
-  return html`${task.state === 'failed' && workFailed()}${operationProgress([task], ({ reason }) => html`Application to what is stored: <bdi>${reason}</bdi>`)}`
+  return html`${operationProgress([task], ({ reason }) => html`Application to what is stored: <bdi>${reason}</bdi>`)}`
 }
 
 function factsOf(filter: FilterDetails): Markup {
