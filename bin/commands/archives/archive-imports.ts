@@ -9,12 +9,12 @@ import { csvLine } from '../../../src/domain/moderation/csv.js'
 import { beginImport, findImportOfFile } from '../../../src/federation/archives/imports/begin-import.js'
 import { checkArchive } from '../../../src/federation/archives/imports/check-archive.js'
 import { toImportingUser } from '../../../src/federation/archives/imports/import-run-context.js'
-import { presentReport } from '../../../src/federation/archives/imports/present-report.js'
 import { restoreKey } from '../../../src/federation/archives/imports/restore-key.js'
 import { runImport } from '../../../src/federation/archives/imports/run-import.js'
 import type { ImportingUser } from '../../../src/federation/archives/owner.js'
 import { openPlainFile } from '../../../src/federation/archives/reading/archive-file.js'
 import { deleteSpool, spoolArchive } from '../../../src/federation/archives/reading/spool-archive.js'
+import { presentReport } from '../../../src/federation/archives/uploads/present-report.js'
 import {
   listAnnouncedMoves,
   listWaitingPods,

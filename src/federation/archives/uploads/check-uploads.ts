@@ -14,11 +14,11 @@ import type { Services } from '../../../services/services.js'
 import { identifyOrRecord, importFolder, readArchiveSummary, uploadedFile } from '../imports/begin-import.js'
 import { checkArchive } from '../imports/check-archive.js'
 import { toImportingUser } from '../imports/import-run-context.js'
-import { presentReport } from '../imports/present-report.js'
 import { IMPORT_LIMITS } from '../limits.js'
 import { readArchiveOwner } from '../reading/archive-owner.js'
 import { openSealedFile } from '../reading/sealed-file.js'
 import { deleteSpool, spoolArchive } from '../reading/spool-archive.js'
+import { presentReport } from './present-report.js'
 import { reserveSplitBytes } from './upload-space.js'
 
 const HEARTBEAT_INTERVAL_MS = 5_000

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { allowsContent, type IdentityState } from '../../../federation/archives/imports/archive-identity.js'
-import type { PresentedReport } from '../../../federation/archives/imports/present-report.js'
+import type { PresentedReport } from '../../../federation/archives/uploads/present-report.js'
 import type { ListedUpload } from '../../../persistence/archives/import-uploads.js'
 import { IMPORT_SECTIONS } from '../../../persistence/archives/imports.js'
 import { formText } from '../../forms/form-text.js'

@@ -1,4 +1,4 @@
-import type { ArchiveReport } from './check-archive.js'
+import type { ArchiveReport } from '../imports/check-archive.js'
 
 /** The report of a check as JSON. */
 export type PresentedReport = ReturnType<typeof presentReport>
