@@ -10,6 +10,7 @@ import { listCases } from '../../src/persistence/moderation/cases.js'
 import { listClusters } from '../../src/persistence/moderation/clusters.js'
 import { listPersonRecords } from '../../src/persistence/moderation/people-records.js'
 import { findPeopleAgainstRules } from '../../src/persistence/moderation/pod-rule-restrictions.js'
+import { countPublicContent } from '../../src/persistence/moderation/public-content-of-person.js'
 import { listPodPage, listUndelivered, POD_SORTS } from '../../src/persistence/operations/pod-lists.js'
 import { listKnownPods } from '../../src/persistence/outbound/known-pods.js'
 import { openTestDatabase } from '../support/databases/test-database.js'
@@ -99,6 +100,13 @@ it('people of a blocked pod are found after a place without reading the people b
   expect(reads).toMatch(/"Index Name":"people_of_pod"[^{}]*"Index Cond":"[^"]*id > CASE/)
   expect(reads).not.toContain('"Join Type":"Anti"')
   await db('pods').where({ id: 1 }).update({ blockedAt: null })
+})
+
+it('the public content of a person is counted up to a bound', async () => {
+  const { result, reads } = await scannedBy(() => countPublicContent(db, 1))
+
+  expect(result).toBe(0)
+  expect(reads.match(/"Node Type":"Limit"/g)).toHaveLength(2)
 })
 
 it('the latest undelivered messages to a pod are read without its other deliveries', async () => {
