@@ -36,6 +36,7 @@ const REASONS: Readonly<Record<ImportRejectionReason, string>> = {
   duplicate: 'there is one by the same person already',
   photo_file_missing: 'the zip has no such file: the photo stays on the old pod',
   photo_unusable: 'the file is not a picture, or too large',
+  over_quota: 'the photos of the account take all the space that they may take',
   over_limit: 'too many unknown people on one pod in a day',
 }
 

@@ -31,7 +31,10 @@ export const REQUEST_VARIABLES = {
     byteLimit(2 ** 31),
     'Maximum bytes that the people of one other pod may send per day (UTC). Beyond it, messages are ignored, except retractions, contacts, account deletions and account migrations. 0: unlimited',
   ),
-  PHOTO_QUOTA: setting(byteLimit(2 ** 30), "Maximum disk space of one user's pictures, in all sizes. 0: unlimited"),
+  PHOTO_QUOTA: setting(
+    byteLimit(2 ** 30),
+    "Maximum disk space of one user's pictures, in all sizes, also from archives. 0: unlimited",
+  ),
   INBOUND_BYTES: setting(
     {
       type: 'integer',

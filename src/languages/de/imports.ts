@@ -126,6 +126,7 @@ export const IMPORTS = {
   'import.reason_self': 'das bist du selbst',
   'import.reason_duplicate': 'gibt es schon',
   'import.reason_photo_file_missing': 'die Datei des Fotos fehlt',
+  'import.reason_over_quota': 'die Fotos des Kontos belegen schon den ganzen Platz, den sie belegen dürfen',
   'import.reason_photo_unusable': 'die Datei ist kein Bild oder zu groß',
   'import.reason_over_limit': 'zu viele unbekannte Personen auf einem Pod',
   'import.fault_not_utf8': 'Die Datei ist nicht in UTF-8.',

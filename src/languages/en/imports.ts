@@ -124,6 +124,7 @@ export const IMPORTS = {
   'import.reason_self': 'this is your own account',
   'import.reason_duplicate': 'already exists',
   'import.reason_photo_file_missing': 'the file of the photo is missing',
+  'import.reason_over_quota': 'the photos of the account take all the space that they may take',
   'import.reason_photo_unusable': 'the file is not a picture, or is too large',
   'import.reason_over_limit': 'too many unknown people on one pod',
   'import.fault_not_utf8': 'The file is not in UTF-8.',

@@ -123,6 +123,7 @@ export const IMPORTS = {
   'import.reason_self': 'eres tú',
   'import.reason_duplicate': 'ya existe',
   'import.reason_photo_file_missing': 'falta el archivo de la foto',
+  'import.reason_over_quota': 'las fotos de la cuenta ya ocupan todo el espacio permitido',
   'import.reason_photo_unusable': 'el archivo no es una imagen o es demasiado grande',
   'import.reason_over_limit': 'demasiadas personas desconocidas en un pod',
   'import.fault_not_utf8': 'El archivo no está en UTF-8.',

@@ -127,6 +127,7 @@ export const IMPORTS = {
   'import.reason_self': 'c’est vous',
   'import.reason_duplicate': 'existe déjà',
   'import.reason_photo_file_missing': 'le fichier de la photo manque',
+  'import.reason_over_quota': 'les photos du compte occupent déjà tout l’espace permis',
   'import.reason_photo_unusable': 'le fichier n’est pas une image, ou est trop grand',
   'import.reason_over_limit': 'trop de personnes inconnues sur un pod',
   'import.fault_not_utf8': 'Le fichier n’est pas en UTF-8.',

@@ -867,6 +867,34 @@ describe('the photos of an archive', () => {
     expect(counts(done ?? { counts: {} }, 'photos')).toEqual({ imported: 2, skipped: 0, photo_file_missing: 1 })
   })
 
+  it('are stored up to the quota of the account, also in a later attempt', async () => {
+    const picture = await twoColours().png().toBuffer()
+    const names = ['q1.png', 'q2.png', 'q3.png', 'q4.png']
+    const zip = new yazl.ZipFile()
+    for (const name of names.slice(0, 3)) zip.addBuffer(picture, name)
+    zip.end()
+    const photos = join(folder, newGuid())
+    await writeFile(photos, await bytesOf(zip))
+    const entities = names.map((name) =>
+      photoBy(old, { remote_photo_path: 'https://old.example/uploads/images/', remote_photo_name: name }),
+    )
+    const { id } = await begin(archiveOf(old, { user: { posts: [archivedPost(postBy(old, { photos: entities }))] } }), {
+      photos,
+    })
+    const stop = new AbortController()
+    const run = (photoQuota: number, signal = forever) =>
+      runImport({ ...pod, config: { ...pod.config, photoQuota } }, id, {
+        signal,
+        makePicture: makeImportedPicture,
+        reportProgress: ({ section }) => section === 'photos' && stop.abort(),
+      })
+    await expect(run(1, stop.signal)).rejects.toThrow()
+    await run(picture.length)
+    const done = await findArchiveImport(pod.db, { id })
+    expect(counts(done ?? { counts: {} }, 'photos')).toEqual({ imported: 1, skipped: 0, over_quota: 3 })
+    expect(pod.fakePods.requests.filter((request) => request.endsWith('/q4.png'))).toEqual([])
+  })
+
   it('are not stored if the disk would be full', async () => {
     const photo = photoBy(old, { remote_photo_path: 'https://old.example/', remote_photo_name: 'large.png' })
     const { id } = await begin(archiveOf(old, { user: { posts: [archivedPost(postBy(old, { photos: [photo] }))] } }))

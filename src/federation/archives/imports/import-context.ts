@@ -62,6 +62,7 @@ export type ImportRejectionReason =
   | 'photo_file_missing'
   | 'photo_unusable'
   | 'over_limit'
+  | 'over_quota'
 
 /** An item that can be imported. */
 export interface ReadyItem {

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { newGuid } from '../../../domain/new-guid.js'
 import { hasSpaceFor, readFolderSpace } from '../../../domain/operations/storage.js'
 import { importedPhotoName, PICTURE_ENDING } from '../../../domain/photos/imported-photos.js'
+import { PHOTO_LIMITS } from '../../../domain/photos/limits.js'
 import {
   listPhotoFiles,
   PHOTO_SIZE_PREFIXES,
@@ -25,6 +26,7 @@ import {
 } from '../../../persistence/archives/imports.js'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { Person } from '../../../persistence/models/person.js'
+import { countPhotoUsage } from '../../../persistence/photos/photo-usage.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import { IMPORT_LIMITS } from '../limits.js'
 import { openPhotoFetches, type PhotoFetches } from '../lookups/fetch-photos.js'
@@ -64,14 +66,16 @@ export async function importPhotos(context: ImportContext, work: PhotosWork): Pr
   const names = await readPhotoNames(work, work.profile)
   const { guid } = await Person.query(services.db).findById(user.personId).throwIfNotFound()
   let [done, fetchedBytes] = [0, work.fetchedBytes]
+  const quota = await openQuota(context, work)
   const seenNames = new Set<string>()
-  const importPhoto = async (name: string, store: () => Promise<StoredPhoto>, isFetched: boolean) => {
+  const importPhoto = async (name: string, store: () => Promise<StoredPhoto>, entry?: ZipEntry) => {
     seenNames.add(name)
     done += 1
-    if (done <= work.fromEntry) return
+    if (done <= work.fromEntry) return quota.countEarlier(name, entry?.bytes ?? 0)
     signal.throwIfAborted()
     const { outcome, reason, bytes } = await store()
-    if (isFetched) fetchedBytes += bytes
+    quota.count(bytes)
+    if (entry === undefined) fetchedBytes += bytes
     try {
       await work.save(done, [{ section: 'photos', position: done, ref: name, outcome, reason }], fetchedBytes)
     } catch (error) {
@@ -86,12 +90,13 @@ export async function importPhotos(context: ImportContext, work: PhotosWork): Pr
     (await services.pictures.find(name)) !== undefined &&
     (done > work.fromEntry + 1 ||
       (await hadPhotoBefore(services.db, importIdOf(context), { personId: user.personId, name, oldName })))
+  const mayStore = () => quota.isFree()
   if (work.file !== undefined) {
     await readPhotosZip(work.file, names, (entry) =>
       importPhoto(
         entry.name,
-        () => storeEntry(context, work.makePicture, { entry, personGuid: guid, isPresent }),
-        false,
+        () => storeEntry(context, work.makePicture, { entry, personGuid: guid, isPresent, mayStore }),
+        entry,
       ),
     )
   }
@@ -103,8 +108,37 @@ export async function importPhotos(context: ImportContext, work: PhotosWork): Pr
   for (const name of names) {
     if (seenNames.has(name)) continue
     const mayFetch = () => fetchedBytes < services.config.importPhotoBytes
-    const photo = { name, personGuid: guid, fetches, mayFetch, isPresent }
-    await importPhoto(name, () => storeFetched(context, work.makePicture, photo), true)
+    const photo = { name, personGuid: guid, fetches, mayFetch, isPresent, mayStore }
+    await importPhoto(name, () => storeFetched(context, work.makePicture, photo))
+  }
+}
+
+interface Quota {
+  isFree(): boolean
+  count(bytes: number): void
+  /** Counts a photo of the zip if an earlier attempt has stored it. */
+  countEarlier(name: string, bytes: number): void
+}
+
+/** The bytes that photos of the account take. Those of this import are in no row before they are placed, so each attempt adds them up. */
+async function openQuota({ services, user, ...context }: ImportContext, work: PhotosWork): Promise<Quota> {
+  const { db, config } = services
+  let { bytes: used } = await countPhotoUsage(db, user.personId, PHOTO_LIMITS.photosOfPerson)
+  used += work.fetchedBytes
+  const earlierNames = new Set<string>()
+  if (work.fromEntry > 0 && context.importId !== undefined) {
+    for await (const page of listImportedPhotoNames(db, context.importId, PHOTO_BATCH_SIZE, ['imported'])) {
+      for (const name of page) earlierNames.add(name)
+    }
+  }
+  return {
+    isFree: () => config.photoQuota === 0 || used < config.photoQuota,
+    count(bytes) {
+      used += bytes
+    },
+    countEarlier(name, bytes) {
+      if (earlierNames.has(name)) used += bytes
+    },
   }
 }
 
@@ -144,16 +178,19 @@ interface PhotoPlace {
   readonly personGuid: string
   /** Whether the account has had the photo before. */
   isPresent(oldName: string, name: string): Promise<boolean>
+  /** Whether the quota of the account is not used up. */
+  mayStore(): boolean
 }
 
 async function storeEntry(
   { services }: ImportContext,
   makePicture: MakePicture,
-  { entry, personGuid, isPresent }: PhotoPlace & { readonly entry: ZipEntry },
+  { entry, personGuid, isPresent, mayStore }: PhotoPlace & { readonly entry: ZipEntry },
 ): Promise<StoredPhoto> {
   const name = importedPhotoName(personGuid, entry.name)
   if (!PICTURE_ENDING.test(entry.name) || entry.bytes > maxPhotoBytes(services)) return UNUSABLE
   if (await isPresent(entry.name, name)) return THERE
+  if (!mayStore()) return OVER_QUOTA
   await requireSpace(services, entry.bytes)
   return storePicture(services, makePicture, name, () => readPhotoOfZip(entry))
 }
@@ -167,11 +204,12 @@ interface FetchedPhoto extends PhotoPlace {
 async function storeFetched(
   { services, signal }: ImportContext,
   makePicture: MakePicture,
-  { name: oldName, personGuid, fetches, mayFetch, isPresent }: FetchedPhoto,
+  { name: oldName, personGuid, fetches, mayFetch, isPresent, mayStore }: FetchedPhoto,
 ): Promise<StoredPhoto> {
   const name = importedPhotoName(personGuid, oldName)
   if (await isPresent(oldName, name)) return THERE
   if (!PICTURE_ENDING.test(oldName) || !mayFetch()) return MISSING
+  if (!mayStore()) return OVER_QUOTA
   await requireSpace(services, maxPhotoBytes(services))
   const bytes = await fetches.fetch(oldName, signal)
   if (bytes === undefined) return MISSING
@@ -200,6 +238,7 @@ async function storePicture(
 
 const THERE: StoredPhoto = { outcome: 'already_there', reason: null, bytes: 0 }
 const MISSING: StoredPhoto = { outcome: 'refused', reason: 'photo_file_missing', bytes: 0 }
+const OVER_QUOTA: StoredPhoto = { outcome: 'refused', reason: 'over_quota', bytes: 0 }
 const UNUSABLE: StoredPhoto = { outcome: 'refused', reason: 'photo_unusable', bytes: 0 }
 
 /**
