@@ -5,7 +5,7 @@ import type { QueueName } from './queue-names.js'
 /** Jobs that are read at once: each may have a hundred kilobytes. */
 const JOB_BATCH_SIZE = 100
 
-export interface PromotedJobs {
+interface PromotedJobs {
   readonly limit: number
   /** Selects the jobs of a page. */
   readonly choose?: (jobs: readonly Job[]) => Promise<readonly Job[]>
