@@ -33,7 +33,7 @@ export const REQUEST_VARIABLES = {
   ),
   PHOTO_QUOTA: setting(
     byteLimit(2 ** 30),
-    "Maximum disk space of one user's pictures, in all sizes, also from archives. 0: unlimited",
+    "Maximum disk space of one user's pictures, in all sizes. With photos of imported archives it may be twice `IMPORT_PHOTO_BYTES`. 0: unlimited",
   ),
   INBOUND_BYTES: setting(
     {

@@ -57,6 +57,9 @@ interface PhotosWork {
 /** A picture may be larger than an upload: older pods kept the original. */
 const TIMES_UPLOAD = 4
 
+/** The sizes of a picture take more space than the picture in the zip. */
+const STORED_OF_ZIP = 2
+
 /**
  * Stores the pictures that photos of the archive are named like: those of the zip, then those that the old pod still has. Each is
  * decoded and made anew, like an upload.
@@ -120,9 +123,13 @@ interface Quota {
   countEarlier(name: string, bytes: number): void
 }
 
-/** The bytes that photos of the account take. Those of this import are in no row before they are placed, so each attempt adds them up. */
+/**
+ * The bytes that photos of the account take, and may take: an account that arrives with its photos may have more than `PHOTO_QUOTA`. Those
+ * of this import are in no row before they are placed, so each attempt adds them up.
+ */
 async function openQuota({ services, user, ...context }: ImportContext, work: PhotosWork): Promise<Quota> {
   const { db, config } = services
+  const maxBytes = Math.max(config.photoQuota, STORED_OF_ZIP * config.importPhotoBytes)
   let { bytes: used } = await countPhotoUsage(db, user.personId, PHOTO_LIMITS.photosOfPerson)
   used += work.fetchedBytes
   const earlierNames = new Set<string>()
@@ -132,7 +139,7 @@ async function openQuota({ services, user, ...context }: ImportContext, work: Ph
     }
   }
   return {
-    isFree: () => config.photoQuota === 0 || used < config.photoQuota,
+    isFree: () => config.photoQuota === 0 || used < maxBytes,
     count(bytes) {
       used += bytes
     },
