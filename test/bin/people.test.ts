@@ -150,9 +150,14 @@ describe('the commands of moderators', { timeout: 120_000 }, () => {
     })
 
     const [{ id }] = await run('reports', 'list', '--json')
-    const anonymous = await expectRefusal('reports', 'take', String(id), '--force', '--json')
-    expect(JSON.parse(anonymous)).toMatchObject({ reason: 'bad_transition' })
-    expect(await run('reports', 'take', String(id), '--as', 'mod', '--json')).toMatchObject({ id, state: 'taken' })
+    const take = ['reports', 'take', String(id)]
+    expect(await run(...take, '--json')).toMatchObject({ id, state: 'taken' })
+    expect(JSON.parse(await expectRefusal(...take, '--as', 'mod', '--json'))).toMatchObject({
+      error: 'A command or a deleted account has taken this case.',
+      reason: 'taken_by_other',
+    })
+    const taken = await run(...take, '--as', 'mod', '--force', '--json')
+    expect(taken).toMatchObject({ id, state: 'taken' })
     expect(JSON.parse(await expectRefusal('reports', 'dismiss', String(id), '--json'))).toEqual({
       error: 'This action needs a reason. Add --reason TEXT.',
       reason: 'reason_needed',

@@ -37,12 +37,9 @@ export function takeCase(
   { force = false, reason }: CaseOptions & { readonly force?: boolean | undefined },
 ): Promise<CaseChange> {
   return changeCase(services, actor, { id, reason }, async (caseRow, change) => {
-    if (actor.userId === null) {
-      throw badTransition('Only a moderator or admin can take a case. A command names one with --as.')
-    }
     if (caseRow.state === 'taken' && caseRow.takenById === actor.userId) return false
     if (caseRow.state === 'taken' && !force) {
-      const taker = caseRow.takenBy ?? 'Somebody whose account is deleted'
+      const taker = caseRow.takenBy ?? 'A command or a deleted account' // no user is named in either
       throw new Refusal('taken_by_other', `${taker} has taken this case.`, {
         details: { taken_by: caseRow.takenBy },
       })

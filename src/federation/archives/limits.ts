@@ -13,7 +13,7 @@ export const IMPORT_LIMITS = {
   /** Aspects of an archive, and of the account after its import. Nobody has hundreds. */
   aspects: 1_000,
   /** Followed tags, blocks, hidden posts and muted posts, of each. */
-  marks: 20_000,
+  marks: 200_000,
   /** Refused items of one section and reason that are listed one by one, unless they are tried again. */
   listedRefusals: 1_000,
   /** Characters of the settings of an archive, as JSON. Those of this software have a few hundred, and the names of aspects. */

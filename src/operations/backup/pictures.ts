@@ -108,8 +108,11 @@ async function backUpPicture(
   const { bytes: size, sha256 } = encrypted.result()
   if (storedSize === size) {
     // Of an interrupted run or an older backup, whose list has its hash: each encryption has another one.
-    onPicture({ bytes: size, isNew: false })
-    return { photoId, path, size, sha256: await hashStored(repository, path) }
+    const storedHash = await hashStored(repository, path)
+    if (recipients.length > 0 || storedHash === sha256) {
+      onPicture({ bytes: size, isNew: false })
+      return { photoId, path, size, sha256: storedHash }
+    }
   }
   await repository.write(path, chunks)
   onPicture({ bytes: size, isNew: true })

@@ -140,11 +140,17 @@ export async function findArchiveImport(
 
 /** The uids among these whose imports have ended and try nothing again. */
 export async function findEndedImports(db: Knex, uids: readonly string[]): Promise<readonly string[]> {
-  return db('imports')
-    .whereIn('uid', [...uids])
-    .whereNull('retryAt')
-    .whereIn('state', ['done', 'failed', 'cancelled'])
-    .pluck('uid')
+  return (
+    db('imports')
+      .whereIn('uid', [...uids])
+      .whereNull('retryAt')
+      .whereIn('state', ['done', 'failed', 'cancelled'])
+      // A worker of an earlier version, which has no claim, writes the time of the retry after the end.
+      .where((query) =>
+        query.whereNotNull('claimId').orWhereRaw(`coalesce(finished_at, '-infinity') < now() - interval '1 hour'`),
+      )
+      .pluck('uid')
+  )
 }
 
 /** The uids among these that an import or an upload has. */

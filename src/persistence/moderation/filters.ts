@@ -214,7 +214,7 @@ export async function readFilterHits(
 
 const IS_REOPENED_SQL = `(
   moderation_cases.target_type = 'person' and moderation_cases.closed_at < :reopenBefore and not moderation_cases.ignore_further
-  and moderation_cases.text is distinct from excluded.text
+  and position(excluded.text in coalesce(moderation_cases.text, '')) = 0
 )`
 
 /**

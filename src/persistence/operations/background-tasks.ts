@@ -69,13 +69,20 @@ export async function findBackgroundTask(db: Knex, id: number): Promise<Backgrou
   return db('operations').where({ id }).first()
 }
 
-/** Lists unfinished tasks of some kinds, oldest first. */
+/** Lists unfinished tasks of some kinds, oldest first, then those that have failed in the last days, newest first. */
 export async function listUnfinishedTasks(db: Knex, kinds: readonly string[]): Promise<readonly BackgroundTask[]> {
-  return db('operations')
+  const unfinished = await db('operations')
     .whereIn('kind', [...kinds])
-    .whereIn('state', ['queued', 'running', 'failed'])
+    .whereIn('state', ['queued', 'running'])
     .orderBy('id')
-    .limit(UNFINISHED_SHOWN)
+    .limit(TASKS_SHOWN)
+  const failed = await db('operations')
+    .whereIn('kind', [...kinds])
+    .where({ state: 'failed' })
+    .whereRaw(`changed_at > now() - interval '${FAILED_SHOWN_DAYS} days'`)
+    .orderBy('id', 'desc')
+    .limit(TASKS_SHOWN)
+  return [...unfinished, ...failed]
 }
 
 /** Finds the task of some kinds on a target that was started last. */
@@ -91,7 +98,8 @@ export async function findLatestTask(
     .first()
 }
 
-const UNFINISHED_SHOWN = 20
+const TASKS_SHOWN = 20
+const FAILED_SHOWN_DAYS = 7
 
 /** Sets some of the details of a task. */
 export async function changeTaskDetails(

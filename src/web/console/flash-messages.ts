@@ -10,6 +10,7 @@ export const FLASH_MESSAGES = {
   dropped: 'The dead letters were deleted.',
   work_started: 'A worker does this in the background. Reload the page for the progress.',
   messages_replayed: 'The messages are received again. Reload the page for their results.',
+  nothing_deleted: 'Nothing was deleted: no message matches any more.',
   messages_unchanged:
     'No message was changed. Only whole messages can be received again, and only those that a filter rejected be released.',
   messages_dropped: 'The messages were deleted.',

@@ -110,7 +110,9 @@ function addQuarantineActions(app: FastifyInstance): void {
       run: async (request, confirm) => {
         const chosen = { ...readFilter(request), confirm, reason: formText(request, 'reason') }
         const { count, task } = await change(request.services, request.console.actor, chosen)
-        return count === 0 ? new ShowPage(common.page, 'messages_unchanged') : showAfterChange(common.page, task)
+        return count === 0
+          ? new ShowPage(common.page, name === 'drop' ? 'nothing_deleted' : 'messages_unchanged')
+          : showAfterChange(common.page, task)
       },
     })
   }

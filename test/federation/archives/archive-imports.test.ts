@@ -705,7 +705,10 @@ describe('the lists of an import that has ended', () => {
   it('are deleted later if a process left them, and those of an archive without an import after a week', async () => {
     const unfinished = await begin(archiveOf(old))
     const failed = await begin(archiveOf(old), { as: bob, move: false })
-    await pod.db('imports').where({ id: failed.id }).update({ state: 'failed', finishedAt: new Date() })
+    await pod
+      .db('imports')
+      .where({ id: failed.id })
+      .update({ state: 'failed', finishedAt: new Date(Date.now() - 7_200_000) })
     const [young, oldest] = [newGuid(), newGuid()]
     for (const name of [young, oldest, `${failed.uid}-replaced`]) await mkdir(join(imports(), name))
     const week = new Date(Date.now() - 8 * 86_400_000)

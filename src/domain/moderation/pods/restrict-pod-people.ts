@@ -44,6 +44,7 @@ export async function startRestricting(services: Pick<Services, 'jobs'>, transac
 export async function restrictMissedPeople(services: Pick<Services, 'db' | 'jobs' | 'now'>): Promise<void> {
   const latest = await findLatestTask(services.db, [KIND], TARGET)
   const age = latest === undefined ? DAY_MS : services.now().getTime() - latest.changedAt.getTime()
+  if (latest?.state === 'queued' || latest?.state === 'running') return // it finds them, or the sweeper revives it
   if (latest?.state === 'done' && age > RECENT_MS && age < DAY_MS) return
   if (!(await hasPodRules(services.db))) return
   if (age < DAY_MS) {

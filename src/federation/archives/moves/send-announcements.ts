@@ -17,7 +17,6 @@ const LEASE_SECONDS = 120
 const EXCHANGE_MS = 10_000
 
 const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
 
 /** Sends the announcements of moves that are due; resolves with their number. Each is one public message to one pod. */
 export async function sendDueAnnouncements(services: Services, signal: AbortSignal): Promise<number> {
@@ -98,5 +97,5 @@ function waitForAbsent(offlineSince: Date | null, silences: number, now: Date): 
   const absentMs = offlineSince === null ? 0 : now.getTime() - offlineSince.getTime()
   if (absentMs > 365 * DAY_MS) return 91 * DAY_MS
   if (absentMs > 14 * DAY_MS) return 30 * DAY_MS
-  return Math.min(30 * DAY_MS, HOUR_MS * 2 ** Math.max(0, silences - 1))
+  return Math.min(30 * DAY_MS, 5 * MINUTE_MS * 2 ** Math.max(0, silences - 1))
 }

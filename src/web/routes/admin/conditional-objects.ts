@@ -105,7 +105,8 @@ export const REQUIRED_OBJECTS: RequiredObjects = {
 /** Counts, failures and probes change by themselves; decisions are about the rest. */
 function versionOfPod(pod: Partial<ReturnType<typeof presentPod>>): unknown {
   const { host, blocked_at: blockedAt, limited_at: limitedAt, paused_until: pausedUntil, rules } = pod
-  return [host, blockedAt, limitedAt, pausedUntil, pod.state === 'asleep', rules]
+  const decided = rules?.map(({ pods_met: _counted, ...rule }) => rule)
+  return [host, blockedAt, limitedAt, pausedUntil, pod.state === 'asleep', decided]
 }
 
 function networkRule(table: 'mail_rules' | 'ip_rules'): RequiredObject {
