@@ -103,7 +103,12 @@ describe.each(proxies.filter(({ program }) => program !== undefined))(
       const send = (path: string) => askProxy(proxy, path, { method: 'POST' }, Buffer.alloc(12 * 2 ** 20, 'a'))
 
       expect((await send(IMPORT_PATHS.upload)).status).toBe(200)
-      expect((await send('/settings/import')).status).toBeOneOf([413, 502]) // Caddy 2.6 answers 502
+      // Caddy 2.6 answers 502. A proxy that closes the connection while the body is sent may do so before its answer is read.
+      const outcome = await send('/settings/import').then(
+        ({ status }) => status,
+        ({ code }: NodeJS.ErrnoException) => code,
+      )
+      expect(outcome).toBeOneOf([413, 502, 'EPIPE', 'ECONNRESET'])
       const { importBytes, importPhotoBytes } = readConfig({})
       const sizes = (await readDeployFile(file)).matchAll(/(?:client_max_body_size|max_size) (\d+)/g)
       const largest = Math.max(...[...sizes].map(([, mebibytes]) => Number(mebibytes)))
