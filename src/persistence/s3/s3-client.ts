@@ -126,16 +126,6 @@ export function openS3Client(settings: S3Settings): S3Client {
     }
   }
 
-  async function sendList(listed: string, parameters: Readonly<Record<string, string>>): Promise<string> {
-    const url = new URL(bucketUrl)
-    url.searchParams.set('list-type', '2')
-    url.searchParams.set('prefix', `${prefix}${listed}`)
-    for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
-    const response = await send({ method: 'GET', url })
-    if (!response.ok) throw new StorageUnavailable('GET', `there is no bucket ${settings.bucket}`, true)
-    return response.text()
-  }
-
   return {
     async put(key, body, headers) {
       const sha256 = body instanceof Uint8Array ? createHash('sha256').update(body).digest('hex') : body.sha256
@@ -158,6 +148,31 @@ export function openS3Client(settings: S3Settings): S3Client {
       const response = await send({ method: 'DELETE', url: urlOf(key) })
       await response.body?.cancel()
     },
+    ...openLists(send, { bucketUrl, bucket: settings.bucket, prefix }),
+    async presign(key, seconds, method) {
+      const url = urlOf(key)
+      url.searchParams.set('X-Amz-Expires', String(seconds))
+      return (await sign({ method, url }, true)).url.href
+    },
+  }
+}
+
+/** Lists the objects and the folders below a prefix. */
+function openLists(
+  send: (request: Request) => Promise<Response>,
+  { bucketUrl, bucket, prefix }: Pick<S3Settings, 'bucket' | 'prefix'> & { readonly bucketUrl: string },
+): Pick<S3Client, 'list' | 'listNames'> {
+  async function sendList(listed: string, parameters: Readonly<Record<string, string>>): Promise<string> {
+    const url = new URL(bucketUrl)
+    url.searchParams.set('list-type', '2')
+    url.searchParams.set('prefix', `${prefix}${listed}`)
+    for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+    const response = await send({ method: 'GET', url })
+    if (!response.ok) throw new StorageUnavailable('GET', `there is no bucket ${bucket}`, true)
+    return response.text()
+  }
+
+  return {
     async list(listed, after) {
       const xml = await sendList(listed, after === undefined ? {} : { 'start-after': `${prefix}${after}` })
       return readList(xml).map((object) => ({ ...object, key: object.key.slice(prefix.length) }))
@@ -174,11 +189,6 @@ export function openS3Client(settings: S3Settings): S3Client {
         token = readField(xml, 'NextContinuationToken')
         if (token === undefined) return names
       }
-    },
-    async presign(key, seconds, method) {
-      const url = urlOf(key)
-      url.searchParams.set('X-Amz-Expires', String(seconds))
-      return (await sign({ method, url }, true)).url.href
     },
   }
 }
