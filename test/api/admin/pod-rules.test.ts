@@ -492,4 +492,18 @@ describe('people of a pod', () => {
 
     expect([await miss(9), await miss(11), await miss(24 * 60 + 1)]).toEqual(['silence', null, 'silence'])
   })
+
+  it('are restricted although the work has lost its job', async () => {
+    const { guid } = await addRemotePerson(api.pod, 'stalled@stalled.example')
+    await set('stalled.example', 'limited')
+    const ofTask = { name: 'run-operation' }
+    await api.pod.db('outbox').where(ofTask).delete()
+    const task = api.pod.db('operations').where({ kind: 'pod_rules.restrict' }).whereIn('state', ['queued', 'running'])
+    await task.clone().update({ changedAt: new Date(Date.now() - 2 * 3_600_000) })
+
+    await restrictMissedPeople(api.pod)
+    expect(await api.pod.db('outbox').where(ofTask)).toHaveLength(1)
+    await restrict()
+    expect(await restrictionOf(guid)).toBe('silence')
+  })
 })

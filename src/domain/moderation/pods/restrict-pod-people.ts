@@ -32,8 +32,12 @@ const RECENT_MS = 600_000
  * have passed people whom the rules now concern.
  */
 export async function startRestricting(services: Pick<Services, 'jobs'>, transaction: Knex.Transaction): Promise<void> {
-  const reason = 'The rules for pods have changed.'
   await resetTaskDetails(transaction, { kind: KIND, target: TARGET })
+  await continueRestricting(services, transaction)
+}
+
+async function continueRestricting(services: Pick<Services, 'jobs'>, transaction: Knex.Transaction): Promise<void> {
+  const reason = 'The rules for pods have changed.'
   await continueBackgroundTask(services, transaction, SYSTEM_ACTOR, { kind: KIND, target: TARGET, total: 0, reason })
 }
 
@@ -43,8 +47,10 @@ export async function startRestricting(services: Pick<Services, 'jobs'>, transac
  */
 export async function restrictMissedPeople(services: Pick<Services, 'db' | 'jobs' | 'now'>): Promise<void> {
   const latest = await findLatestTask(services.db, [KIND], TARGET)
+  if (latest?.state === 'queued' || latest?.state === 'running') {
+    return services.db.transaction((transaction) => continueRestricting(services, transaction))
+  }
   const age = latest === undefined ? DAY_MS : services.now().getTime() - latest.changedAt.getTime()
-  if (latest?.state === 'queued' || latest?.state === 'running') return // it finds them, or the sweeper revives it
   if (latest?.state === 'done' && age > RECENT_MS && age < DAY_MS) return
   if (!(await hasPodRules(services.db))) return
   if (age < DAY_MS) {
