@@ -67,34 +67,42 @@ export async function replaceOutcomes(
   items: readonly ItemOutcome[],
 ): Promise<void> {
   const { counts } = await transaction('imports').where({ id: importId }).forUpdate().first('counts')
-  const before = await countOutcomes(transaction, importId)
-  await transaction.raw(
-    `update import_items set outcome = input.outcome, reason = input.reason
-     from unnest(?::text[], ?::integer[], ?::text[], ?::text[], ?::text[]) as input(section, position, ref, outcome, reason)
-     where import_id = ? and import_items.section = input.section and import_items.position = input.position
-       and import_items.ref = input.ref`,
-    [...rowsAsColumns(items, ['section', 'position', 'ref', 'outcome', 'reason']), importId] as Knex.RawBinding[],
-  )
-  const after = await countOutcomes(transaction, importId)
-  const lost = before.map((row) => ({ ...row, count: -row.count }))
+  const columns = rowsAsColumns(items, ['section', 'position', 'ref', 'outcome', 'reason'])
+  const bindings = [...columns, importId, importId] as Knex.RawBinding[]
+  const changes = await queryRows<OutcomeChange>(transaction, REPLACED_OUTCOMES_SQL, bindings)
   await transaction('imports')
     .where({ id: importId })
-    .update({ counts: JSON.stringify(addCounts(counts, [...lost, ...after])) })
+    .update({ counts: JSON.stringify(addCounts(counts, changes)) })
 }
 
-interface CountedOutcome extends Pick<ItemOutcome, 'section' | 'outcome' | 'reason'> {
+/** By how many the items with an outcome have become more; negative if they have become fewer. */
+interface OutcomeChange extends Pick<ItemOutcome, 'section' | 'outcome' | 'reason'> {
   readonly count: number
 }
 
-async function countOutcomes(transaction: Knex.Transaction, importId: number): Promise<readonly CountedOutcome[]> {
-  return queryRows<CountedOutcome>(
-    transaction,
-    'select section, outcome, reason, count(*)::integer as count from import_items where import_id = ? group by 1, 2, 3',
-    [importId],
+/** `before` sees the rows as they were before the statement. */
+const REPLACED_OUTCOMES_SQL = `
+  with input as (
+    select * from unnest(?::text[], ?::integer[], ?::text[], ?::text[], ?::text[]) as input(section, position, ref, outcome, reason)
+  ), before as (
+    select section, outcome, reason from import_items
+    where import_id = ? and (section, position, ref) in (select section, position, ref from input)
+  ), replaced as (
+    update import_items set outcome = input.outcome, reason = input.reason
+    from input
+    where import_id = ? and import_items.section = input.section and import_items.position = input.position
+      and import_items.ref = input.ref
+    returning import_items.section, import_items.outcome, import_items.reason
   )
-}
+  select section, outcome, reason, sum(change)::integer as count
+  from (
+    select section, outcome, reason, -1 as change from before
+    union all
+    select section, outcome, reason, 1 from replaced
+  ) as changes
+  group by 1, 2, 3`
 
-function addCounts(counts: ImportCounts, rows: readonly CountedOutcome[]): ImportCounts {
+function addCounts(counts: ImportCounts, rows: readonly OutcomeChange[]): ImportCounts {
   const changed = Object.entries(counts).map(([section, before]): [string, SectionCounts] => {
     const sum = (outcome: ItemOutcome['outcome'], reason?: string) =>
       rows
