@@ -1,3 +1,4 @@
+import { splitList } from '../config/split-list.js'
 import { isUrl } from '../protocol/is-url.js'
 
 /** The hosts in private networks that this pod may connect to, each as `host:port`; public hosts need no permission. */
@@ -9,10 +10,7 @@ export function readAllowPrivate(text: string | undefined, faults: string[]): Al
   if (setting === '' || setting === 'false') return 'none'
   if (setting === 'true') return 'all'
 
-  const items = setting
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '')
+  const items = splitList(setting)
   const invalidItems = items.filter((item) => hostAndPortOf(item) === undefined)
   if (invalidItems.length > 0) {
     faults.push(

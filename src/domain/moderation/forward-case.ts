@@ -5,7 +5,7 @@ import { Person } from '../../persistence/models/person.js'
 import { RemotePod } from '../../persistence/models/remote-pod.js'
 import type { User } from '../../persistence/models/user.js'
 import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
-import { addCaseEvent, type CaseRow, findCase, listFirstReports, lockCase } from '../../persistence/moderation/cases.js'
+import { addCaseWork, type CaseRow, findCase, listFirstReports, lockCase } from '../../persistence/moderation/cases.js'
 import { splitAddress } from '../../protocol/address.js'
 import { firstCharacters } from '../../protocol/values.js'
 import type { ModerationServices, Services } from '../../services/services.js'
@@ -69,14 +69,13 @@ export async function forwardCase(
         text,
         createdAt: at,
       })
-      await addCaseEvent(transaction, {
+      await addCaseWork(transaction, {
         caseId: id,
         event: 'forwarded',
         actorId: actor.userId,
         at,
         text: `to ${recipient.address}`,
       })
-      await transaction('moderation_cases').where({ id }).update({ changedAt: at })
       await enqueueLiveEventsAndMails(services, transaction, { cases: [id] })
       const after = { via, to: recipient.address, reason_included: includeReason }
       const entry = { ...auditContext(actor), ...caseEntry(caseRow, 'case.forwarded'), reason, after }

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { inRequestTransaction, runAfterCommit } from '../../persistence/database/transactions.js'
 import { type AuditTarget, type AuditValues, appendAuditEntry } from '../../persistence/moderation/audit-log.js'
-import { addCaseEvent, findCase } from '../../persistence/moderation/cases.js'
+import { addCaseWork, findCase } from '../../persistence/moderation/cases.js'
 import { isWithinLength } from '../../protocol/values.js'
 import { type ModerationServices, type Services, withTransaction } from '../../services/services.js'
 import type { Power } from '../accounts/role-powers.js'
@@ -165,8 +165,7 @@ export async function auditAction(
   const { kind, target, reason, undo, before, after, caseId, undoes } = action
   if (caseId !== undefined) {
     const event = undoes === undefined ? 'action' : 'undone'
-    await addCaseEvent(transaction, { caseId, event, actorId: actor.userId, text: reason, actionId: id, at: createdAt })
-    await transaction('moderation_cases').where({ id: caseId }).update({ changedAt: createdAt }) // not idle since then
+    await addCaseWork(transaction, { caseId, event, actorId: actor.userId, text: reason, actionId: id, at: createdAt })
   }
   const entry = { action: kind, target, reason, before, after, caseId, undoes }
   await appendAuditEntry(transaction, { ...entry, ...auditContext(actor) }, createdAt)

@@ -120,9 +120,9 @@ async function backUpPicture(
 }
 
 async function hashStored(repository: Repository, path: string): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const chunk of repository.read(path)) hash.update(chunk)
-  return hash.digest('hex')
+  const stored = createByteCounter()
+  for await (const _chunk of stored.count(repository.read(path)));
+  return stored.result().sha256
 }
 
 async function* chunksOf(content: Buffer): AsyncGenerator<Buffer> {

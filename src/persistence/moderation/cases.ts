@@ -156,17 +156,22 @@ export async function clearRemovedTargets(
   }
 }
 
-export async function addCaseEvent(
-  transaction: Knex.Transaction,
-  event: {
-    readonly caseId: number
-    readonly event: CaseEventName
-    readonly actorId: number | null
-    readonly text?: string | undefined
-    readonly actionId?: number
-    readonly at: Date
-  },
-): Promise<void> {
+interface NewCaseEvent {
+  readonly caseId: number
+  readonly event: CaseEventName
+  readonly actorId: number | null
+  readonly text?: string | undefined
+  readonly actionId?: number
+  readonly at: Date
+}
+
+/** Adds work on a case that does not change its state. The case is not idle since then. */
+export async function addCaseWork(transaction: Knex.Transaction, event: NewCaseEvent): Promise<void> {
+  await addCaseEvent(transaction, event)
+  await transaction('moderation_cases').where({ id: event.caseId }).update({ changedAt: event.at })
+}
+
+export async function addCaseEvent(transaction: Knex.Transaction, event: NewCaseEvent): Promise<void> {
   await transaction('moderation_case_events').insert({
     ...event,
     text: event.text ?? null,

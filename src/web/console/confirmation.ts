@@ -16,9 +16,13 @@ export interface Confirmation {
 }
 
 /** Requires a confirmation that the use case does not ask for. `addFormAction` shows the preview. */
-export function requireConfirmation(confirm: string | undefined, label: string, preview: object): void {
+export async function requireConfirmation(
+  confirm: string | undefined,
+  label: string,
+  readPreview: () => Promise<object>,
+): Promise<void> {
   if (confirm === label) return
-  throw new Refusal('confirmation_needed', `Type ${label} to confirm.`, { details: { preview } })
+  throw new Refusal('confirmation_needed', `Type ${label} to confirm.`, { details: { preview: await readPreview() } })
 }
 
 /** Shows what a dangerous change would do, and requires the label of its target. The other fields are kept. */

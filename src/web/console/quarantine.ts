@@ -88,11 +88,13 @@ ${actionsFor(request, { id }, { object: 'this one', fault: message.fault })}</se
 function addQuarantineActions(app: FastifyInstance): void {
   const common = { power: 'administration', page: '/admin/quarantine' } as const
 
-  add('replay', { title: 'Replay rejected messages', flash: 'messages_replayed' }, replayQuarantine)
-  add('release', { title: 'Release rejected messages', flash: 'messages_replayed' }, releaseQuarantine)
+  const received = { flash: 'messages_replayed', unchanged: 'messages_unchanged' } as const
+  add('replay', { ...received, title: 'Replay rejected messages' }, replayQuarantine)
+  add('release', { ...received, title: 'Release rejected messages' }, releaseQuarantine)
   const drop = {
     title: 'Delete rejected messages',
     flash: 'messages_dropped',
+    unchanged: 'nothing_deleted',
     label: (_request: FastifyRequest, preview: Readonly<Record<string, unknown>>) => String(preview['messages']),
     effect: () => html`<p>Deletes rejected messages. They cannot be replayed afterwards.</p>`,
   } as const
@@ -100,7 +102,10 @@ function addQuarantineActions(app: FastifyInstance): void {
 
   function add(
     name: string,
-    action: Pick<FormAction, 'title' | 'flash' | 'label' | 'effect'>,
+    {
+      unchanged,
+      ...action
+    }: Pick<FormAction, 'title' | 'flash' | 'label' | 'effect'> & { readonly unchanged: FormAction['flash'] },
     change: typeof dropQuarantine,
   ): void {
     addFormAction(app, {
@@ -110,9 +115,7 @@ function addQuarantineActions(app: FastifyInstance): void {
       run: async (request, confirm) => {
         const chosen = { ...readFilter(request), confirm, reason: formText(request, 'reason') }
         const { count, task } = await change(request.services, request.console.actor, chosen)
-        return count === 0
-          ? new ShowPage(common.page, name === 'drop' ? 'nothing_deleted' : 'messages_unchanged')
-          : showAfterChange(common.page, task)
+        return count === 0 ? new ShowPage(common.page, unchanged) : showAfterChange(common.page, task)
       },
     })
   }

@@ -127,8 +127,7 @@ ${listCard(podTable(items, request.services.now()), {
       label: async (request) => formatAddressHost(await podIn(request)),
       run: async (request, confirm) => {
         const pod = await podIn(request)
-        const label = formatAddressHost(pod)
-        if (confirm !== label) requireConfirmation(confirm, label, await preview(request, pod))
+        await requireConfirmation(confirm, formatAddressHost(pod), () => preview(request, pod))
         await changeTo(name)(request, pod)
       },
     })
