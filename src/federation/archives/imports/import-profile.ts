@@ -2,10 +2,9 @@ import type { Knex } from 'knex'
 import { type SettingsChange, writeSettings } from '../../../domain/accounts/settings.js'
 import { Refusal } from '../../../domain/refusals.js'
 import { Aspect } from '../../../persistence/models/aspect.js'
-import { Person, type ProfileFields } from '../../../persistence/models/person.js'
+import { Person } from '../../../persistence/models/person.js'
 import { User } from '../../../persistence/models/user.js'
-import type { ProfileEntity } from '../../../protocol/entities/people.js'
-import { readTags } from '../../../protocol/mentions.js'
+import { toWrittenFields } from '../../inbound/store/received-profile.js'
 import { readProfile } from '../reading/archive-header.js'
 import { readMembers } from '../reading/archive-owner.js'
 import { readAspectName } from './aspect-names.js'
@@ -21,23 +20,8 @@ export async function importProfile(
   const profile = data && readProfile({ ...data, author: user.address }, services.now())
   if (profile === undefined) return 'schema'
   await Person.lock(transaction, user.personId)
-  await Person.updateProfile(transaction, user.personId, { ...profileFieldsOf(profile), updatedAt: services.now() })
+  await Person.updateProfile(transaction, user.personId, { ...toWrittenFields(profile), updatedAt: services.now() })
   return undefined
-}
-
-function profileFieldsOf(profile: ProfileEntity): ProfileFields {
-  return {
-    firstName: profile.first_name?.trim() || null,
-    lastName: profile.last_name?.trim() || null,
-    bio: profile.bio ?? '',
-    location: profile.location ?? '',
-    gender: profile.gender || null,
-    birthday: profile.birthday || null,
-    searchable: profile.searchable,
-    publicDetails: profile.public,
-    nsfw: profile.nsfw,
-    tags: [...readTags(profile.tag_string ?? '')],
-  }
 }
 
 /** Language, following back and mails; never e-mail address, name, role or second factor. */

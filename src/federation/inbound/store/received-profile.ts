@@ -16,11 +16,21 @@ export function toProfileValues(
     url === undefined || podUrl === undefined ? null : profileImageUrl(url, podUrl)
   return {
     personId: owner.id,
-    firstName: profile.first_name?.trim() || null,
-    lastName: profile.last_name?.trim() || null,
+    ...toWrittenFields(profile),
     imageUrl: image(profile.image_url),
     imageUrlMedium: image(profile.image_url_medium),
     imageUrlSmall: image(profile.image_url_small),
+    // A time in the future would reject every later profile.
+    editedAt: profile.edited_at && plausibleTime(profile.edited_at, acceptedAt, now),
+    acceptedAt,
+  }
+}
+
+/** The columns of what the person has written, without pictures. */
+export function toWrittenFields(profile: ProfileEntity) {
+  return {
+    firstName: profile.first_name?.trim() || null,
+    lastName: profile.last_name?.trim() || null,
     bio: profile.bio ?? '',
     location: profile.location ?? '',
     gender: profile.gender || null,
@@ -29,8 +39,5 @@ export function toProfileValues(
     publicDetails: profile.public,
     nsfw: profile.nsfw,
     tags: readTags(profile.tag_string ?? ''),
-    // A time in the future would reject every later profile.
-    editedAt: profile.edited_at && plausibleTime(profile.edited_at, acceptedAt, now),
-    acceptedAt,
   }
 }
